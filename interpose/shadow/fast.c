@@ -301,9 +301,18 @@ static bool plain_operands(struct tk *t) {
     return true;
 }
 
-/* The second operand of those below: a register or an immediate. */
+/* The second operand of those below: a register, an immediate, or memory that is the program's. */
 static bool plain_source(struct tstate *ts, const struct ip_insn *in, u32 n, tkval *b, u32 *origin) {
     const struct ip_operand *s = &in->ops[1];
+    if (s->kind == IP_OP_MEM) {
+        struct vbits v;
+        u64 at;
+        if (s->size != n || !load(ts, in, n, &v) || !address(ts, in, &at)) return false;
+        *b = (tkval){0, v.w[0]};
+        tk_value(at, n, &b->v);
+        if (v.origin) *origin = origin_newer(*origin, v.origin);
+        return true;
+    }
     if (s->kind == IP_OP_IMM) {
         *b = (tkval){low((u64)in->imm, n), 0};
         return true;

@@ -18,10 +18,13 @@ struct input {
 #define CASE(name, op, suffix, ra, rb, constant)                                                                       \
     void registers_##name(struct state *, const struct input *), memory_##name(struct state *, const struct input *);  \
     void constant_##name(struct state *, const struct input *), constant_memory_##name(struct state *, const void *);  \
+    void loaded_##name(struct state *, const struct input *);  \
     __asm__("registers_" #name ": mov (%rsi), %rax; mov 8(%rsi), %rcx;" #op #suffix " %" #rb ", %" #ra ";"             \
             CONDITIONS("8(%rdi)") "; mov %rax, (%rdi); ret;"                                                           \
             "memory_" #name ": mov (%rsi), %rax; mov %rax, (%rdi); mov 8(%rsi), %rcx;" #op #suffix " %" #rb ", (%rdi);"\
             CONDITIONS("8(%rdi)") "; ret;"                                                                             \
+            "loaded_" #name ": mov (%rsi), %rax;" #op #suffix " 8(%rsi), %" #ra ";"                                      \
+            CONDITIONS("8(%rdi)") "; mov %rax, (%rdi); ret;"                                                           \
             "constant_" #name ": mov (%rsi), %rax;" #op #suffix " $" #constant ", %" #ra ";"                           \
             CONDITIONS("8(%rdi)") "; mov %rax, (%rdi); ret;"                                                           \
             "constant_memory_" #name ": mov (%rsi), %rax; mov %rax, (%rdi);" #op #suffix " $" #constant ", (%rdi);"    \
@@ -44,7 +47,7 @@ SIZES(cmp)
     __asm__("registers_" #name ": mov (%rsi), %rax; mov 8(%rsi), %rcx;" lea "; mov %rax, (%rdi); movq $0, 8(%rdi); ret;" \
             "memory_" #name ": mov (%rsi), %rax; mov 8(%rsi), %rcx;" sum "; mov %rax, (%rdi); movq $0, 8(%rdi); ret");
 ADDRESS(one, "lea 0x1234(%rax), %rax", "add $0x1234, %rax")
-ADDRESS(two, "lea -8(%rax,%rcx,4), %rax", "shl $2, %rcx; add %rcx, %rax; sub $8, %rax")
+ADDRESS(two, "lea -8(%rax,%rcx,4), %rax", "shl $2, %rcx; add %rcx, %rax; add $-8, %rax")
 ADDRESS(twice, "lea (%rax,%rax,8), %rax", "mov %rax, %rcx; shl $3, %rcx; add %rcx, %rax")
 ADDRESS(doubled, "lea (%rax,%rax), %rax", "add %rax, %rax")
 ADDRESS(half, "lea 16(%rax,%rcx,2), %eax", "add %ecx, %ecx; add %ecx, %eax; add $16, %eax")
@@ -96,6 +99,8 @@ static void compare(const char *name, unsigned size, struct state *in_register, 
         struct state r, m;                                                                                             \
         VALGRIND_SET_VBITS(&i, &v, sizeof i);                                                                          \
         registers_##name(&r, &i), memory_##name(&m, &i);                                                               \
+        compare(#name, size, &r, &m);                                                                                  \
+        loaded_##name(&r, &i), memory_##name(&m, &i);                                                                                         \
         compare(#name, size, &r, &m);                                                                                  \
         constant_##name(&r, &i), constant_memory_##name(&m, &i);                                                       \
         compare(#name, size, &r, &m);                                                                                  \
