@@ -26,8 +26,12 @@ def is_due(supervisor: Supervisor, event: str) -> bool:
 
 def at_startup(supervisor: Supervisor) -> None:
     """The first instruction is next; nothing has run."""
-    if is_due(supervisor, "startup"):
+    stops = is_due(supervisor, "startup")
+    if stops:
         _tell(supervisor, "at startup")
+    if supervisor.fifos is not None:
+        supervisor.fifos.tell_how()
+    if stops:
         supervisor.debugger.wait_for_gdb(None)
 
 

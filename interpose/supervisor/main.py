@@ -494,14 +494,17 @@ class Supervisor:
         self._show_used()
         self._tell_start()
         self._late_tool.first_events().started()
-        if self.fifos is not None:
+        if self.fifos is not None and not self._may_stop:
             self.fifos.tell_how()
+
+    @property
+    def _may_stop(self) -> bool:
+        return self.config.core.vgdb_error == 0 or bool(self.config.core.vgdb_stop_at)
 
     def on_loaded(self, slot: Any) -> None:
         self.interpreter = slot.a[2]
         self._late_tool.first_events().loaded(slot.a[0], slot.a[4], slot.a[5])
-        core = self.config.core
-        if core.vgdb_error == 0 or core.vgdb_stop_at:
+        if self._may_stop:
             from interpose.gdb.occasions import at_startup
 
             at_startup(self)

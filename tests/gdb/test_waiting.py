@@ -152,6 +152,14 @@ def test_a_fault_ends_the_run_where_nobody_wants_to_see_it(program: Path, tmp_pa
 # -- signals -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("option", ["--vgdb-error=0", "--vgdb-stop-at=exit,startup"])
+def test_what_it_waits_for_is_said_before_how_gdb_comes(program: Path, tmp_path: Path, option: str) -> None:
+    with waiting(tmp_path, program, "", option) as made:
+        made.until(lambda: "--pid is optional" in made.text())
+        said = re.findall(r"Command:|\(action at startup\)|TO DEBUG", made.text())
+    assert said == ["Command:", "(action at startup)", "TO DEBUG"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_ends_a_program_that_waits(program: Path, tmp_path: Path, number: int) -> None:
     with waiting(tmp_path, program, "", "--vgdb-stop-at=all") as made:
