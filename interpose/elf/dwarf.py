@@ -612,9 +612,9 @@ class Unit:
     def plain_name(self, linkage_name: str) -> str | None:
         """DW_AT_name of the function with that linkage name, if this unit has it.
 
-        C has linkage names too, where a declaration gives an assembler name (glibc's `__GI_` aliases). A function
-        that is defined by that very name goes before: gcc declares `__builtin_strcpy` with the linkage name
-        `strcpy` where the C library's inline strcpy calls it.
+        C has linkage names too, where a declaration gives an assembler name (`__GI_` aliases of glibc). A
+        function that is defined by that very name goes before: gcc declares `__builtin_strcpy` with the
+        linkage name `strcpy` where the C library's inline strcpy calls it.
         """
         return self._names.get(linkage_name)
 

@@ -679,6 +679,7 @@ class Supervisor:
     def on_internal(self, slot: Any) -> None:
         from interpose.supervisor.fatal import internal_lines
 
+        self.session.at_end = None  # nothing is kept: what the engine holds may be what it failed by
         self.log.plain("\n".join(internal_lines(self, slot.a[0])))
 
     def on_stopped(self, slot: Any) -> None:
