@@ -200,6 +200,8 @@ static void bad_alignment(struct tstate *ts, int kind, u64 align, u64 size, cons
     rt_error_end(ts, e);
 }
 
+static const char new_alignment[] = " (should be non-zero and a power of 2)";
+
 /* The alignment MSGs are those of docs/spec/output.md section 3.1. */
 static u64 aligned(struct tstate *ts, u64 align, u64 size, int kind, int how, u64 name) {
     bool power = align && !(align & (align - 1));
@@ -220,7 +222,7 @@ static u64 aligned(struct tstate *ts, u64 align, u64 size, int kind, int how, u6
         break;
     case IP_AH_NEW:
         if (!power) {
-            bad_alignment(ts, IP_E_ALIGN, align, size, " (should be non-zero and a power of 2)");
+            bad_alignment(ts, IP_E_ALIGN, align, size, new_alignment);
             return 0;
         }
         break;
@@ -260,6 +262,10 @@ static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 ali
         rt_error_end(ts, e);
     }
     if (b.kind != kind) return; /* that is said by itself */
+    if (align & (align - 1)) {  /* nothing was ever made so */
+        bad_alignment(ts, IP_E_ALIGN, align, size, new_alignment);
+        return;
+    }
     u64 made = b.align_log2 ? 1ull << b.align_log2 : 0;
     if (kind != IP_AK_MALLOC && align != made && (align > 16 || made)) {
         struct ip_error *e = rt_error_begin(ts, IP_E_ALIGN_MISMATCH);

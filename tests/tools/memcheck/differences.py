@@ -48,6 +48,15 @@ def wrong_size(file: str, at: int, size: int, block: int, made: int, how: str = 
     )
 
 
+def odd_delete(function: str, alignment: int, *by: str) -> str:
+    """A delete whose alignment is none, which is an error since 3.22 (docs/spec/output.md section 3.1)."""
+    callers = "".join(f"   by: {caller}\n" for caller in by)
+    return (
+        f"Invalid alignment value: {alignment} (should be non-zero and a power of 2)\n"
+        f"   at: operator {function} (replacement)\n{callers}\n"
+    )
+
+
 _CONDITION = "Conditional jump or move depends on uninitialised value(s)"
 
 
@@ -327,6 +336,28 @@ DIFFERENCES: dict[str, Difference] = {
                 wrong_size("sized_delete.cpp", 15, 32, 16, 14, "malloc") + "Mismatched free()",
             ),
             total(4, 4),
+        ),
+    ),
+    "odd_delete": Difference(
+        "alignments given to delete are looked at since 3.22 (docs/spec/output.md section 3.1)",
+        (
+            sub(
+                r"----\n",
+                "----\n"
+                + odd_delete(
+                    "delete(void*, std::align_val_t)",
+                    63,
+                    "give_back(void*, unsigned long) (odd_delete.cpp:5)",
+                    "main (odd_delete.cpp:11)",
+                )
+                + odd_delete(
+                    "delete[](void*, std::align_val_t, std::nothrow_t const&)", 96, "main (odd_delete.cpp:12)"
+                )
+                + odd_delete(
+                    "delete(void*, unsigned long, std::align_val_t)", 12, "main (odd_delete.cpp:13)"
+                ),
+            ),
+            total(3, 3),
         ),
     ),
     "ok_mmap_stacks": Difference(
