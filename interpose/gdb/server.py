@@ -239,7 +239,7 @@ class Server:
 
     def receive(self, data: bytes) -> None:
         """Bytes have come; what they ask for is answered by ``send``, now or when the program has stopped."""
-        before: bytes | Signal = b""
+        before: bytes | Signal | None = None
         for item in self._reader.feed(data):
             if self._closed:
                 return

@@ -104,8 +104,8 @@ void ip_keeps_stack_del(uint64_t lo, uint64_t hi);
 int ip_keep_start(int writes, int folder, uint64_t max_bytes);
 /* From now on blocks are noted, or not. */
 void ip_keep_writes(int yes);
-/* Another program begins; jumps: note where jumps are (IP_C_JUMPS) from its first block on, for it comes to have a handler
- * that may see that. */
+/* Another program begins; jumps: note where jumps are (IP_C_JUMPS) from its first block on, for it comes to have a
+ * handler that may see that. */
 void ip_keep_begin(int jumps);
 /* Do blocks that are kept note where jumps are? */
 int ip_keeps_jumps(void);

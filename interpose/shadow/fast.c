@@ -20,8 +20,9 @@ static inline bool stack_is_used(const struct tstate *ts, u64 at, u64 n) {
     return !ts->stack_shared && at + SH_REDZONE >= ts->gpr[IP_RSP] && n <= ts->stack_hi - at;
 }
 
+/* Of the stack A bits tell what the program has closed (MAKE_MEM_NOACCESS). */
 static bool addressable(const struct tstate *ts, u64 addr, u32 n) {
-    if (on_stack(ts, addr)) return stack_is_used(ts, addr, n);
+    if (on_stack(ts, addr) && !stack_is_used(ts, addr, n)) return false;
     u32 mask = n >= 25 ? 0 : (1u << n) - 1;
     if (n == 32) /* two halves: a word holds 32 bits, less the offset in its byte */
         return !(rt_a_word(sh_a(addr)) & 0xffffu << (addr & 7)) &&

@@ -256,6 +256,7 @@ def test_hostile_packets(program: Path, tmp_path: Path) -> None:
     with client(program, tmp_path, "--vgdb-stop-at=startup") as process:
         talk = Talk(tmp_path / "pipe", process.pid)
         assert talk.ask(b"?").startswith(b"T05")
+        assert talk.ask(b"") == b""
         for content in HOSTILE:
             talk.send(frame(content) + b"\x03" + b"$m0,1#00" + b"$x")
             talk.send(b"+" * 50 + b"-")

@@ -50,7 +50,7 @@ def test_a_process_that_dies_at_once_is_not_said_to_be_hidden(dead: bool) -> Non
     client = SimpleNamespace(attach=lambda: None, denied=True, hidden=False, is_dead=is_dead)
     supervisor: Any = SimpleNamespace(client=client)
     with nullcontext() if dead else pytest.raises(LaunchError):
-        Supervisor._attach(supervisor)
+        Supervisor.attach(supervisor)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
