@@ -366,20 +366,21 @@ void keep_add(struct transtab *t, const struct segment *s) {
         keep_close(&own);
 }
 
-void keep_jumps(struct transtab *t) {
-    struct keeping *k = t->keep;
-    if (!k) return;
-    __atomic_fetch_or(&k->flags, IP_C_JUMPS, __ATOMIC_RELAXED);
-    for (int i = 0; i < k->n_seg; i++) {
-        keep_close(&k->seg[i]);
-        k->seg[i].stale = k->seg[i].damaged = false;
-    }
+static void forget_segments(struct keeping *k) {
+    for (int i = 0; i < k->n_seg; i++) keep_close(&k->seg[i]);
+    k->n_seg = 0;
 }
 
+/* Nothing is there that was made under the flags from before: from here on blocks may note where jumps are, and those
+ * that are kept are others. */
 void keep_flushed(struct transtab *t) {
     struct keeping *k = t->keep;
     if (!k) return;
     keep_notes_forget(&k->notes);
+    if (!(k->flags & IP_C_JUMPS) && t->opts.flags == (k->flags | IP_C_JUMPS)) {
+        forget_segments(k);
+        __atomic_fetch_or(&k->flags, IP_C_JUMPS, __ATOMIC_RELAXED);
+    }
     for (int i = 0; i < k->n_seg; i++)
         for (uint32_t c = 0; c < k->seg[i].n_chunks; c++) k->seg[i].chunks[c].bytes = k->seg[i].bytes[c];
 }
@@ -387,7 +388,6 @@ void keep_flushed(struct transtab *t) {
 void keep_forget(struct transtab *t) {
     struct keeping *k = t->keep;
     if (!k) return;
-    for (int i = 0; i < k->n_seg; i++) keep_close(&k->seg[i]);
-    k->n_seg = 0;
+    forget_segments(k);
     keep_notes_forget(&k->notes);
 }

@@ -117,8 +117,6 @@ int keep_much_ahead(const struct transtab *t);
 bool keep_ahead(struct transtab *t);
 /* Another image is mapped: those in its place are gone. */
 void keep_add(struct transtab *t, const struct segment *s);
-/* From the next flush on blocks note where jumps are: those that are kept are others. */
-void keep_jumps(struct transtab *t);
 /* All translations are forgotten; so is the program. */
 void keep_flushed(struct transtab *t);
 void keep_forget(struct transtab *t);

@@ -112,7 +112,6 @@ static void handle(struct ip_slot *s) {
     case IP_R_EXACT:
         s->r[0] = (T.opts.flags & s->a[0]) == s->a[0];
         T.opts.flags |= s->a[0];
-        if (!s->r[0] && s->a[0] == IP_C_JUMPS) keep_jumps(&T);
         break;
     default: s->r[0] = 0; break;
     }
