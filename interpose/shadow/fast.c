@@ -324,8 +324,7 @@ static bool plain_source(struct tstate *ts, const struct ip_insn *in, u32 n, tkv
     return true;
 }
 
-/* Sums, logic and shifts of general registers and immediates, which meet undefined bits most: with nothing but what
- * they need. */
+/* Sums and logic of a general register, which meet undefined bits most: with nothing but what they need. */
 static bool plain(struct tstate *ts, const struct ip_insn *in) {
     const struct ip_operand *d = &in->ops[0];
     if (in->n_ops != 2 || d->kind != IP_OP_GPR || d->high8 || d->reg == IP_RSP) return false;
@@ -360,13 +359,13 @@ static bool plain_lea(struct tstate *ts, const struct ip_insn *in) {
     const struct ip_operand *d = &in->ops[0];
     if (m->base >= 16 || (m->base == m->index && m->scale == 1) || m->addr32 || d->size < 4 || d->reg == IP_RSP)
         return false;
-    tkval a = {ts->gpr[m->base], ts->vgpr[m->base]}, i = {0, 0}, disp = {(u64)m->disp, 0};
+    tkval a = {ts->gpr[m->base], ts->vgpr[m->base]}, disp = {(u64)m->disp, 0};
     u32 origin = gpr_origin(ts, m->base);
     if (m->index < 16) {
-        i = (tkval){ts->gpr[m->index] * m->scale, ts->vgpr[m->index] * m->scale};
+        tkval i = {ts->gpr[m->index] * m->scale, ts->vgpr[m->index] * m->scale};
         if (i.u && origins_kept()) origin = origin_newer(origin, origin_tags(ts)->gpr[m->index]);
+        a = tk_sum(a, i);
     }
-    if (m->index < 16) a = tk_sum(a, i);
     if (m->disp) a = tk_sum(a, disp);
     set_gpr(ts, d->reg, low(a.u, d->size), origin);
     return true;
