@@ -6,7 +6,6 @@ the words that the dynamic linker filled.
 
 from __future__ import annotations
 
-from interpose.elf.cfi import FrameTable
 from interpose.elf.errors import ElfError
 from interpose.elf.relocations import function_words
 
@@ -14,14 +13,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from interpose.elf.image import Image
+    from interpose.elf.symbolizer import ObjectFile
     from interpose.redir import ActiveBinding, CodeObject
 
 
 def resolved_targets(
     pending: Iterable[ActiveBinding],
     objects: Iterable[CodeObject],
-    image_of: Callable[[CodeObject], Image | None],
+    file_of: Callable[[CodeObject], ObjectFile],
     read: Callable[[int, int], bytes | None],
 ) -> Iterator[tuple[int, int]]:
     """Pairs of a resolver and a function that it returned, for resolvers of bindings that wait."""
@@ -33,13 +32,13 @@ def resolved_targets(
         if owner is None:
             continue
         if owner not in starts:
-            starts[owner] = _function_starts(owner, image_of(owner))
+            starts[owner] = _function_starts(owner, file_of(owner))
         for symbol in owner.symbols:
             if symbol.is_ifunc and symbol.address + owner.load_bias == resolver:
                 by_name.setdefault(symbol.name.partition("@")[0], []).append(resolver)
     seen = set()
     for obj in objects:
-        image = image_of(obj)
+        image = file_of(obj).image
         try:
             words = list(function_words(image)) if image is not None else []
         except ElfError:
@@ -59,12 +58,12 @@ def resolved_targets(
                     yield resolver, target
 
 
-def _function_starts(owner: CodeObject, image: Image | None) -> set[int]:
+def _function_starts(owner: CodeObject, file: ObjectFile) -> set[int]:
     """Also of functions in no symbol table: what a resolver chooses from is static as a rule.
 
     Where a word leads that is not filled yet, in the procedure linkage table, none begins.
     """
     starts = {symbol.address + owner.load_bias for symbol in owner.symbols if symbol.is_text}
-    if image is not None:
-        starts.update(start + owner.load_bias for start in FrameTable(image).starts)
+    if file.frames is not None:
+        starts.update(start + owner.load_bias for start in file.frames.starts)
     return starts

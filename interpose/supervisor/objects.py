@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from interpose.cache.memo import Memo
     from interpose.elf.debuginfod import Servers
-    from interpose.elf.image import Image
     from interpose.elf.symbolizer import Frame, ObjectFile, Symbolizer
     from interpose.hooks.service import HookService
     from interpose.options.parse import Config
@@ -285,10 +284,10 @@ class Objects:
 
         files = {known.start: known.file for known in self._mapped}
 
-        def image_of(obj: CodeObject) -> Image | None:
-            return self._object_file(files[obj.text_ranges[0][0]]).image
+        def file_of(obj: CodeObject) -> ObjectFile:
+            return self._object_file(files[obj.text_ranges[0][0]])
 
-        for resolver, target in resolved_targets(pending, self.redir.objects, image_of, self._read):
+        for resolver, target in resolved_targets(pending, self.redir.objects, file_of, self._read):
             self.ifunc_resolved(resolver, target)
 
     def unmapped(self, addr: int, length: int) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from interpose.elf.image import Image
+
 # Where Valgrind does not do as its manual says, or forgets the second wrapper when the first goes.
 ENGINES = ("none", "memcheck", "wrapped")
 BOTH = ("valgrind", "ours")
@@ -128,6 +130,21 @@ def test_indirect_functions_resolved_before_their_wrapper_comes(check: Check, bu
     check(program, str(wrapper), native=plain * 3, wrapped=plain + wrapped + plain, engines=ENGINES)
     # What was chosen has no symbol then.
     program = build("late.c", "valgrind", "-rdynamic", "-fno-builtin", "-s")
+    check(program, str(wrapper), native=plain * 3, wrapped=plain + wrapped + plain, engines=ENGINES)
+
+
+def test_indirect_functions_beside_a_bad_unwind_table(check: Check, build: Build, tmp_path: Path) -> None:
+    whole = build("late.c", "valgrind", "-rdynamic", "-fno-builtin")
+    content = bytearray(whole.read_bytes())
+    sections = int.from_bytes(content[0x28:0x30], "little")  # e_shoff
+    names = [section.name for section in Image.open(str(whole)).sections]
+    offset = sections + 64 * names.index(".eh_frame") + 24
+    content[offset : offset + 8] = (1 << 40).to_bytes(8, "little")
+    program = tmp_path / "program"
+    program.write_bytes(content)
+    program.chmod(0o755)
+    wrapper = build("late_wrapper.c", "ours", "-shared", "-fPIC")
+    plain, wrapped = "6 2 3 5\n", "1006 20 30 5\n"
     check(program, str(wrapper), native=plain * 3, wrapped=plain + wrapped + plain, engines=ENGINES)
 
 
