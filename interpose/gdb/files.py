@@ -13,6 +13,7 @@ import stat
 import struct
 
 from interpose.gdb.packets import PACKET_SIZE
+from interpose.gdb.queries import program_path
 from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
@@ -288,8 +289,6 @@ def _stat(server: Server, rest: bytes) -> bytes:
 
 
 def _read_link(server: Server, rest: bytes) -> bytes:
-    from interpose.gdb.queries import program_path
-
     name = _name(rest)
     if name == b"/proc/%d/exe" % server.supervisor.client.pid:  # may be the runtime's
         target = program_path(server)

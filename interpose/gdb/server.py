@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from interpose.gdb import packets, points, signals
+from interpose.gdb import family, files, going, memory, packets, points, queries, registers, signals, vforks
+from interpose.gdb.family import TAKE, child_at
 from interpose.gdb.files import Files
 from interpose.gdb.packets import OK, PACKET_SIZE, Reader, Refused, Signal
 from interpose.gdb.target import Target
@@ -182,8 +183,6 @@ class Server:
 
     def inherit(self, heritage: Heritage) -> None:
         """The conversation is ours."""
-        from interpose.gdb.family import child_at
-
         self.told = list(heritage.told)
         self.children = {pid: child_at(pid, fd, told) for pid, fd, told in heritage.children}
         self.descent = None
@@ -295,7 +294,7 @@ class Server:
             self.reply(b"O" + data[at : at + PACKET_SIZE // 2 - 16].hex().encode())
 
     def _answer(self, content: bytes) -> None:
-        packet = find(content)
+        packet = _find(content)
         if self.descent is not None and content.startswith(TAKE):
             self.descent.take(content[len(TAKE) :])
             return
@@ -328,6 +327,11 @@ class Server:
         if packet.stops and content.startswith(b"Q"):
             self._settings[packet.prefix] = content
         return answer
+
+    def ask(self, content: bytes) -> bytes:
+        """The answer to a packet that no client has sent."""
+        packet = _find(content)
+        return (packet and self.answer(packet, content)) or b"E01"
 
     # -- attaching and leaving -------------------------------------------------------------------
 
@@ -667,16 +671,13 @@ class Server:
             self.debugger.clear_break(address)
 
 
-def find(content: bytes) -> Packet | None:
+def _find(content: bytes) -> Packet | None:
     """The kind of packet that this content is of: the one with the longest prefix."""
     for packet in _BY_LENGTH:
         if content.startswith(packet.prefix):
             return packet
     return None
 
-
-from interpose.gdb import family, files, going, memory, queries, registers, vforks  # noqa: E402  (their handlers take a Server)
-from interpose.gdb.family import TAKE, child_at  # noqa: E402
 
 PACKETS = (
     Packet(b"?", Server.why),

@@ -13,7 +13,7 @@ import os
 import time
 
 from interpose import system
-from interpose.gdb import packets, signals
+from interpose.gdb import packets, registers, signals
 from interpose.gdb.family import Child
 from interpose.gdb.packets import OK
 
@@ -187,15 +187,8 @@ def _with_result(shown: bytes) -> bytes:
 
 def own_child(server: Server, maker: Thread, way: int) -> Child:
     """A child of the process that the server is of."""
-    from interpose.gdb import registers
-    from interpose.gdb.server import find
-
-    def ask(content: bytes) -> bytes:
-        packet = find(content)
-        return (packet and server.answer(packet, content)) or b"E01"
-
     shown = _with_result(registers.shown(server.target, maker))
-    return Vforked(server, maker.detail, way, shown, ask)
+    return Vforked(server, maker.detail, way, shown, server.ask)
 
 
 def grandchild(server: Server, pid: int, way: int, maker: Child) -> Child:
