@@ -1,6 +1,5 @@
-// Draws the page from the data beside it. Names come as text only: nothing here parses markup.
+// Draws the page from the data beside it, with the pieces of onepage.js.
 (function () {
-  'use strict';
   const data = JSON.parse(document.getElementById('data').textContent);
   const page = document.getElementById('page');
   const last = data.runs.length - 1, compared = last > 0;
@@ -9,27 +8,9 @@
 
   // -- Pieces --
 
-  function el(tag, attributes, ...children) {
-    const node = document.createElement(tag);
-    return fill(node, attributes, children);
-  }
   function svg(tag, attributes, ...children) {
     return fill(document.createElementNS(SVG, tag), attributes, children);
   }
-  function fill(node, attributes, children) {
-    for (const [key, value] of Object.entries(attributes || {})) {
-      if (key.startsWith('on')) { node.addEventListener(key.slice(2), value); }
-      else if (key === 'css') { Object.assign(node.style, value); }
-      else if (value !== null && value !== undefined) { node.setAttribute(key, value); }
-    }
-    for (const child of children.flat()) {
-      if (child !== null && child !== undefined) {
-        node.append(child instanceof Node ? child : document.createTextNode(String(child)));
-      }
-    }
-    return node;
-  }
-  const number = (value) => value.toLocaleString('en-US');
   const signed = (value) => (value > 0 ? '+' : '') + number(value);
   const total = (run) => data.runs[run].totals[state.event] || 0;
   const share = (value, run) => total(run) ? (100 * value / total(run)).toFixed(2) + '%' : '';

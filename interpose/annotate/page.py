@@ -1,18 +1,11 @@
-"""One HTML file that needs nothing else: call graph, flame graph, functions, source, instructions.
-
-All names go into one JSON text, from which the page's script makes text nodes: no name is ever markup. The
-page's policy forbids any script but its own, and any connection.
-"""
+"""One HTML file that needs nothing else: call graph, flame graph, functions, source, instructions."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-from html import escape
 from pathlib import Path
 from typing import Any
 
+from interpose import onepage
 from interpose.annotate.code import Code
 from interpose.annotate.data import Calls, Costs, Data
 from interpose.annotate.export import ESTIMATED, title
@@ -249,31 +242,6 @@ def _add(total: Costs, costs: Costs, events: int) -> None:
         total[index] += cost
 
 
-def _hash(text: str) -> str:
-    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
-
-
-def content_policy(script: str, style: str) -> str:
-    """What a page may do: run its own script in its own style, and nothing else."""
-    return f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'"
-
-
 def html(runs: list[Data], include: list[str]) -> bytes:
     """The page of one run, or of two to compare (old, new)."""
-    page = Page(runs, include)
-    text = json.dumps(page.content(), separators=(",", ":"), ensure_ascii=True)
-    # No character of the data can end its element, begin another or a comment.
-    for char in "<>&":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    folder = Path(__file__).parent
-    style = (folder / "page.css").read_text()
-    script = (folder / "page.js").read_text()
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(content_policy(script, style))}">\n'
-        f"<title>{escape(title(runs[-1]))}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        "<noscript>This page is drawn by its own script; nothing is loaded.</noscript>\n"
-        '<div id="page"></div>\n'
-        f'<script type="application/json" id="data">{text}</script>\n<script>{script}</script>\n'
-        "</body>\n</html>\n"
-    ).encode()
+    return onepage.html(title(runs[-1]), Page(runs, include).content(), Path(__file__).parent)

@@ -1,25 +1,10 @@
-// Draws the page from the data beside it. Names come as text only: nothing here parses markup.
+// Draws the page from the data beside it, with the pieces of onepage.js.
 (function () {
-  'use strict';
   const data = JSON.parse(document.getElementById('data').textContent);
   const page = document.getElementById('page');
   const wanted = new URLSearchParams(location.hash.slice(1));
   const state = { search: wanted.get('search') || '', group: wanted.get('group') || 'kind', shown: 300 };
 
-  function el(tag, attributes, ...children) {
-    const node = document.createElement(tag);
-    for (const [key, value] of Object.entries(attributes || {})) {
-      if (key.startsWith('on')) { node.addEventListener(key.slice(2), value); }
-      else if (value !== null && value !== undefined) { node.setAttribute(key, value); }
-    }
-    for (const child of children.flat()) {
-      if (child !== null && child !== undefined) {
-        node.append(child instanceof Node ? child : document.createTextNode(String(child)));
-      }
-    }
-    return node;
-  }
-  const number = (value) => value.toLocaleString('en-US');
   const STATES = { new: 'new', unchanged: 'unchanged', absent: 'fixed' };
   const GROUPS = {
     kind: (error) => error.kind + ': ' + error.short, file: (error) => error.file,

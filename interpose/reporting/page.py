@@ -1,18 +1,12 @@
-"""One HTML file that needs nothing else: errors by kind, file or function, with stacks and source.
-
-All texts go into one JSON text, from which the page's script makes text nodes: no name is ever markup. The
-page's policy forbids any script but its own, and any connection.
-"""
+"""One HTML file that needs nothing else: errors by kind, file or function, with stacks and source."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
-from interpose.annotate.page import content_policy
+from interpose import onepage
 from interpose.annotate.source import SourceFile, find
 from interpose.annotate.text import safe
 from interpose.formats.report import Error, Frame, Report
@@ -150,19 +144,4 @@ def html(
 ) -> bytes:
     """The page of a report."""
     content = Page(report, sources, comparison, include).content()
-    text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
-    # No character of the data can end its element, begin another or a comment.
-    for char in "<>&":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    folder = Path(__file__).parent
-    style = (folder / "page.css").read_text()
-    script = (folder / "page.js").read_text()
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(content_policy(script, style))}">\n'
-        f"<title>{escape(content['title'])}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        "<noscript>This page is drawn by its own script; nothing is loaded.</noscript>\n"
-        '<div id="page"></div>\n'
-        f'<script type="application/json" id="data">{text}</script>\n<script>{script}</script>\n'
-        "</body>\n</html>\n"
-    ).encode()
+    return onepage.html(content["title"], content, Path(__file__).parent)
