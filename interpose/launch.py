@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from interpose.report.xmlfile import XmlReport
 
 # What the supervisor says over the socket: it serves; or it ends, and has said why.
-_READY, _TOLD = b"\1", bytes([lib.IP_TOLD])
+READY, TOLD = b"\1", bytes([lib.IP_TOLD])
+"""What a supervisor answers the process that launches it: it serves, or it has said why it does not."""
+NEVER_READY = "the supervisor process ended before it was ready (killed?)"
 _TUNABLES = b"GLIBC_TUNABLES"
 _ENOUGH_FILES = 64  # descriptors that launch gets along with
 
@@ -68,12 +70,7 @@ def launch(config: Config) -> NoReturn:
     if intermediate == 0:
         _become_supervisor(session)
     os.close(our_fd)
-    reap(intermediate)
-    answer = os.read(their_fd, 1)
-    if answer == _TOLD:
-        os._exit(1)
-    if answer != _READY:
-        raise LaunchError("the supervisor process ended before it was ready (killed?)")
+    wait_for_supervisor(intermediate, their_fd)
     if config.core.wait_for_gdb:
         import time
 
@@ -139,6 +136,16 @@ def fork() -> int:
         return os.fork()
     except OSError as error:
         raise LaunchError(f"cannot start the supervisor process: {error.strerror}") from None
+
+
+def wait_for_supervisor(intermediate: int, sock: int) -> None:
+    """Go on when the supervisor that a child has forked is ready; end where it has said why it is not."""
+    reap(intermediate)
+    answer = os.read(sock, 1)
+    if answer == TOLD:
+        os._exit(1)
+    if answer != READY:
+        raise LaunchError(NEVER_READY)
 
 
 def reap(pid: int) -> None:
@@ -209,7 +216,7 @@ def _become_supervisor(session: Session) -> NoReturn:
         _load_hooks(session)
         start_translator(session)
         lib.ip_last_words_to(-1)
-        if not _say(session, _READY):
+        if not _say(session, READY):
             return  # killed meanwhile: nobody to serve
         from interpose.supervisor.main import run
 

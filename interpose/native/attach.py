@@ -18,7 +18,7 @@ from interpose.elf.headers import EM_X86_64, MAGIC
 from interpose.elf.image import Image
 from interpose.errors import InterposeError, LaunchError, internal_error
 from interpose.jit._native import lib
-from interpose.launch import fork, leave_files, open_json, reap
+from interpose.launch import NEVER_READY, fork, leave_files, open_json, reap
 from interpose.native import limits
 from interpose.native.agent import load_frida
 from interpose.native.start import NoLinkerError, linker_of
@@ -213,7 +213,7 @@ def attach(config: Config, pid: int) -> int:
     while chunk := os.read(read, ANSWER_SIZE):
         answer += chunk
     if not answer:
-        raise LaunchError("the supervisor process ended before it was ready (killed?)")
+        raise LaunchError(NEVER_READY)
     if answer != DONE:
         raise InterposeError(_reason(answer))
     return 0

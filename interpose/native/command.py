@@ -21,7 +21,16 @@ from interpose.errors import (
     tell,
     tell_at,
 )
-from interpose.launch import fork, heed_signals, leave_files, open_json, original_environment, reap
+from interpose.launch import (
+    READY,
+    TOLD,
+    fork,
+    heed_signals,
+    leave_files,
+    open_json,
+    original_environment,
+    wait_for_supervisor,
+)
 from interpose.native import limits, wire
 from interpose.native.agent import load_frida
 from interpose.program import resolve
@@ -36,7 +45,6 @@ if TYPE_CHECKING:
     from interpose.program import Program
     from interpose.report.jsonlines import JsonReport
 
-_READY, _TOLD = b"\1", b"\2"
 _PR_SET_PTRACER, _ANY = 0x59616D61, -1 & (1 << 64) - 1
 
 
@@ -65,12 +73,7 @@ def run(config: Config) -> NoReturn:
     if intermediate == 0:
         _become_supervisor(config, log, json, pid, our_fd, descriptors)
     os.close(our_fd)
-    reap(intermediate)
-    answer = os.read(their_fd, 1)
-    if answer == _TOLD:
-        os._exit(1)
-    if answer != _READY:
-        raise LaunchError("the supervisor process ended before it was ready (killed?)")
+    wait_for_supervisor(intermediate, their_fd)
     if json is not None:
         json.start("start", config, config.program, os.getppid())
         json.close()
@@ -133,10 +136,10 @@ def _become_supervisor(
             _supervise(config, log, json, pid, sock, descriptors)
         except InterposeError as error:
             tell(error)
-            os.write(sock, _TOLD)
+            os.write(sock, TOLD)
         except BaseException as error:
             tell(internal_error(error))
-            os.write(sock, _TOLD)
+            os.write(sock, TOLD)
     finally:
         os._exit(0)
 
@@ -164,7 +167,7 @@ def _supervise(
         tracee = tracer.Tracee(pid, tells_exec=True, dies_with_us=True)
     except OSError as error:
         raise LaunchError(f"process {pid} cannot be traced: {error.strerror}") from None
-    os.write(sock, _READY)
+    os.write(sock, READY)
     try:
         while (stop := tracee.wait())[1] != tracer.EVENT_EXEC:
             tracee.go_on(stop[0] if not stop[1] else 0)
