@@ -201,13 +201,8 @@ class ObjectFile:
 
         return SourceLines(self._source)
 
-    @property
-    def has_lines(self) -> bool:
-        """Whether addresses in the file may have source lines."""
-        return self._source is not None
-
     def has_lines_within(self, most: int) -> bool:
-        """The same, in a file of at most so many bytes."""
+        """Whether addresses in the file may have source lines, and it has at most so many bytes."""
         return self._source is not None and self._source.size <= most
 
     def source_lines(self, address: int) -> list[SourceLine]:

@@ -230,11 +230,6 @@ class HookedCall:
         return self._service.frames(self.raw_stack())
 
     @property
-    def return_address(self) -> int:
-        """Where the hooked function returns to."""
-        return int.from_bytes(self.read(self.frame + lib.IP_HOOK_RETURN, 8), "little")
-
-    @property
     def function(self) -> str:
         return self._service.binding(self.address)[0]
 

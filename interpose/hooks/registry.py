@@ -84,11 +84,6 @@ class Hook:
         self.told = f"hook {self.name} ({self.place})".encode("utf-8", "surrogateescape")
 
     @property
-    def is_wrapper(self) -> bool:
-        """Whether it was declared to call the original."""
-        return self.rule.kind is Kind.WRAP
-
-    @property
     def needs_result(self) -> bool:
         """Whether it must return something where it has not called the original."""
         return self.signature.declares_result and self.signature.result is not None

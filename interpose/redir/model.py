@@ -161,10 +161,6 @@ class CodeObject:
         """Tell whether the runtime ``address`` is in the object's text."""
         return any(start <= address < end for start, end in self.text_ranges)
 
-    def intersects(self, start: int, end: int) -> bool:
-        """Tell whether the object's text has an address in [start, end)."""
-        return any(low < end and start < high for low, high in self.text_ranges)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Specification:

@@ -52,8 +52,6 @@ bool sh_is_nobodys(u64 page);
 void sh_undefine(u64 lo, u64 hi);
 /* Bytes become defined, as far as they have a shadow: no page is written that holds zero, for it may be given back. */
 void sh_define(u64 addr, u64 len);
-/* Set A bits only (1 = unaddressable); the shadow must be mapped. */
-void sh_set_a(u64 addr, u64 len, int bit);
 
 /* settle.c */
 /* V bytes [lo, hi) are a block's, and will be exchanged for shared pages of 0xff when it ends; they are no more. */

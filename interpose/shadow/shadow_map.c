@@ -250,9 +250,9 @@ void rt_shadow_moved(u64 from, u64 to, u64 len) {
     rt_stack_forget(from, from + len);
 }
 
-/* Bits [addr, addr+len) of A.  Partial bytes are shared with neighbours that
- * another thread may be changing, hence the locked forms. */
-void sh_set_a(u64 addr, u64 len, int bit) {
+/* Set bits [addr, addr+len) of A only (1 = unaddressable); the shadow must be mapped.  Partial bytes are shared with
+ * neighbours that another thread may be changing, hence the locked forms. */
+static void sh_set_a(u64 addr, u64 len, int bit) {
     u64 end = addr + len, p = sh_a(addr), q = sh_a(end);
     u8 head = (u8)(0xff << (addr & 7)), tail = (u8) ~(0xff << (end & 7));
     if (!len) return;

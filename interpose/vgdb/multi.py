@@ -62,7 +62,6 @@ class Multi:
         self._supported = b"qSupported"
         self._environment = dict(os.environb)
         self._folder: bytes | None = None
-        self._shell = False
         self._last: list[bytes] = []
         self._process: subprocess.Popen[bytes] | None = None
         self._debugged: set[int] = set()
@@ -161,7 +160,7 @@ class Multi:
         self._folder = bytes.fromhex(rest.decode("ascii")) or None
 
     def _set_shell(self, rest: bytes) -> None:
-        self._shell = rest == b"1"
+        """Never through a shell, whatever gdb has set: so words and environment arrive as they are here."""
 
     # -- a program ---------------------------------------------------------------------------------
 

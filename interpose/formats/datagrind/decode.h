@@ -53,7 +53,6 @@ enum ip_dg_reason {
 #define IP_DG_MOST_HISTORY 0x800000       /* heap blocks, and ranges and events */
 #define IP_DG_MOST_IPS     0x1000000      /* different code addresses that are collected */
 #define IP_DG_NEVER        (~(uint64_t)0) /* the end of what did not end */
-#define IP_DG_NO_CONTEXT   0xffffffffu
 
 enum { IP_DG_MOST_PROBLEMS = 64 }; /* what is kept of them */
 

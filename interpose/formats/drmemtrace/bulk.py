@@ -41,7 +41,6 @@ def _table(kinds: frozenset[Type] | set[Type]) -> Any:
 
 
 _FETCHED = _table(INSTRUCTIONS)
-_EXECUTED = _table(INSTRUCTIONS | {Type.INSTR_NO_FETCH})
 _ACCESSES = _table({Type.READ, Type.WRITE})
 _DATA = _table({Type.READ, Type.WRITE, Type.HARDWARE_PREFETCH} | PREFETCHES | FLUSHES)
 
@@ -67,11 +66,6 @@ def codes(reader: Reader) -> Any:
 def is_fetched(records: Any) -> Any:
     """Which records are instructions; further iterations of string instructions are not."""
     return _FETCHED[records["type"]]
-
-
-def is_executed(records: Any) -> Any:
-    """Which records are instructions or further iterations."""
-    return _EXECUTED[records["type"]]
 
 
 def is_access(records: Any) -> Any:

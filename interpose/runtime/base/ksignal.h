@@ -52,7 +52,6 @@ enum {
 #define SIC_IO         (-5) /* SI_SIGIO; siginfo holds band (8 bytes) and descriptor */
 #define SEGV_NO_MAP    1
 #define SEGV_NO_ACCESS 2
-#define SEGV_PKEY      4
 #define BUS_ALIGNMENT  1
 
 #define FL_TF 0x100ull

@@ -14,8 +14,6 @@
 #define POKEUSER          6
 #define GETREGS           12
 #define SETREGS           13
-#define GETFPREGS         14
-#define SETFPREGS         15
 #define ARCH_PRCTL        30
 #define SYSEMU            31
 #define SYSEMU_SINGLESTEP 32

@@ -27,7 +27,8 @@
 _Static_assert(sizeof(struct ip_fd) + MAX_TOLD * 8 <= IP_SLOT_DATA, "a descriptor and a stack trace fit in a slot");
 _Static_assert(NUMBERS * 4 <= IP_SLOT_DATA, "numbers fit in a slot");
 
-bool fd_is_open(int fd) { return fd >= 0 && !rt_fd_is_ours(fd) && sys2(__NR_fcntl, fd, F_GETFD) >= 0; }
+/* For the program: not one of ours. */
+static bool fd_is_open(int fd) { return fd >= 0 && !rt_fd_is_ours(fd) && sys2(__NR_fcntl, fd, F_GETFD) >= 0; }
 
 /* ---- telling ------------------------------------------------------------------------------ */
 

@@ -10,7 +10,6 @@
 void rt_fds_before(struct tstate *ts, long nr, const struct rt_syscall_info *info, const u64 args[6]);
 long rt_fds_after(struct tstate *ts, long nr, const struct rt_syscall_info *info, const u64 args[6], long result);
 
-bool fd_is_open(int fd); /* for the program: not one of ours */
 /* See each descriptor that a successful call has made: where it says the number (0: in the result), and the number
  * itself.  The callback's answer takes the number's place. */
 typedef int fd_seen(struct tstate *ts, int fd);

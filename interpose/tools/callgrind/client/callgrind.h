@@ -102,7 +102,6 @@ void cg_jumped(struct thread *t, const struct ip_tr_block *b);
 /* A jump that has gone through code that only leads on.  It may call the function that jumps, and no jump comes back
  * from what it calls as from a part of the function put elsewhere. */
 void cg_led(struct thread *t, const struct ip_tr_block *b);
-void cg_pop(struct thread *t);
 void cg_unwind(struct thread *t);
 void cg_signal(struct thread *t, u64 sp);
 void cg_sigreturn(struct thread *t);

@@ -34,7 +34,7 @@ static void end_root(struct thread *t) {
     if (active && *active) --*active;
 }
 
-void cg_pop(struct thread *t) {
+static void cg_pop(struct thread *t) {
     struct cg_frame *f = cg_top(t);
     if (f->call) {
         u64 any = 0;

@@ -344,7 +344,7 @@ static i64 bits_of(const struct ip_tr_access *a, u64 word) {
     return a->scale == 2 ? (int16_t)word : a->scale == 4 ? (int32_t)word : (i64)word;
 }
 
-u64 cg_address(const struct thread *t, const struct ip_tr_access *a, const u64 *words) {
+static u64 cg_address(const struct thread *t, const struct ip_tr_access *a, const u64 *words) {
     u64 at = (u64)a->disp;
     if (a->base != 0xffff) at += words[a->base];
     if (a->index != 0xffff) {

@@ -229,8 +229,7 @@ u32 cg_use(struct thread *t, struct cg_cache *c, struct cg_counter *counter, u64
 void cg_use_ends(void);
 struct cg_cache *cg_last_used(void); /* its last level, 0: none yet */
 void cg_release_last_level(struct thread *t);
-u64 cg_address(const struct thread *t, const struct ip_tr_access *a, const u64 *words);
-/* The same of an access of the plan. */
+/* Where an access of the plan goes. */
 u64 cg_other_address(const struct thread *t, const struct cg_place *at, u64 access, const u64 *words);
 /* The words are those of a run's record. */
 void cg_simulate(struct thread *t, const struct cg_place *at, const u64 *words, u64 done);
