@@ -59,7 +59,6 @@ class ErrKind(IntEnum):
     OVERLAP = lib.MC_E_OVERLAP
     CHECK_UNADDR = lib.MC_E_CHECK_UNADDR
     CHECK_UNDEF = lib.MC_E_CHECK_UNDEF
-    CORE_MEM = lib.MC_E_CORE_MEM
 
 
 class ErrorRecord(NamedTuple):
@@ -76,7 +75,6 @@ class ErrorRecord(NamedTuple):
     SIZE_ALIGN      reason, may be empty            size, alignment
     SIZE_MISMATCH   ``new/delete``                  size
     ALIGN_MISMATCH  ``new/delete``                  alignment (0: default) then, at release
-    CORE_MEM        what was being read
     ==============  ==============================  ==========================================
     """
 
@@ -287,9 +285,6 @@ KINDS: dict[ErrKind, _Row] = {
     ErrKind.ALIGN_MISMATCH: _Row(
         "MismatchedAllocateDeallocateAlignment", "AlignMismatch", _align_mismatch, address=True
     ),
-    ErrKind.CORE_MEM: _Row(
-        "CoreMemError", "CoreMem", "{0.text} contains unaddressable byte(s)".format, extra=_text
-    ),
 }
 
 _OF_BLOCK = (ErrKind.MISMATCH, ErrKind.SIZE_MISMATCH, ErrKind.ALIGN_MISMATCH)
@@ -362,7 +357,8 @@ def suppression_component() -> Component:
         "Param": ParamExtra(required=True),
         "FishyValue": ExactExtra(required=False, form=r"[^()\s]+\([^()]*\)"),
     }
-    kinds: dict[str, Extra | None] = {"Leak": LeakExtra()}
+    # Of Valgrind's kinds we report all but CoreMem, which its files may have.
+    kinds: dict[str, Extra | None] = {"Leak": LeakExtra(), "CoreMem": None}
     for kind, row in KINDS.items():
         if callable(row.suppression):
             names = [row.suppression(ErrorRecord(kind, size=size)) for size in _SIZES]

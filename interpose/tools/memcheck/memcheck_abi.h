@@ -13,8 +13,7 @@ enum mc_errkind {
     MC_E_PARAM_UNDEF,
     MC_E_OVERLAP,
     MC_E_CHECK_UNADDR, /* requests that check memory */
-    MC_E_CHECK_UNDEF,
-    MC_E_CORE_MEM
+    MC_E_CHECK_UNDEF
 };
 
 /* From lo to hi, both included, invalid accesses are not reported: by an option (kind 0) or by request (1). */
