@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,12 +49,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["gcc", "-g", "-O0", "-w", str(source), "-o", str(folder / "main")], check=True, timeout=TIMEOUT
     )
     return folder / "main"
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[Client]:
-    with Client(tmp_path) as client:
-        yield client
 
 
 def _processes(mark: str) -> list[int]:

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +85,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = ["gcc", "-g", "-O0", "-w", "-pthread", str(folder / "more.c"), "-o", str(folder / "more")]
     subprocess.run(command, check=True, timeout=TIMEOUT)
     return folder / "more"
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[Client]:
-    with Client(tmp_path) as client:
-        yield client
 
 
 def stop_in(client: Client, program: Path, function: str, **more: object) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +71,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         subprocess.run(command, check=True, timeout=TIMEOUT, cwd=folder)
     return folder / "values"
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[Client]:
-    with Client(tmp_path) as client:
-        yield client
 
 
 class Stop:

@@ -15,7 +15,6 @@ from vgdb.running import (
     TIMEOUT,
     VGDB,
     beside_valgrind,
-    compile_guest,
     environment,
     interpose,
     running,
@@ -65,11 +64,6 @@ LINES = (
     ["v.info n_errs_found " + "x" * (8186 - 20)],
     [],
 )
-
-
-@pytest.fixture(scope="module")
-def leaky(tmp_path_factory):
-    return compile_guest(tmp_path_factory.mktemp("leaky"), "leaky")
 
 
 @pytest.fixture(scope="module")

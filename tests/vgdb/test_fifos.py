@@ -10,12 +10,7 @@ import subprocess
 import time
 
 import pytest
-from vgdb.running import TIMEOUT, VGDB, ask, compile_guest, interpose, running, vgdb
-
-
-@pytest.fixture(scope="module")
-def leaky(tmp_path_factory):
-    return compile_guest(tmp_path_factory.mktemp("leaky"), "leaky")
+from vgdb.running import TIMEOUT, VGDB, ask, interpose, running, vgdb
 
 
 def until(condition) -> None:

@@ -6,12 +6,7 @@ import re
 import subprocess
 
 import pytest
-from vgdb.running import OURS, VGDB, ask, beside_valgrind, compile_guest, interpose, running, valgrind
-
-
-@pytest.fixture(scope="module")
-def leaky(tmp_path_factory):
-    return compile_guest(tmp_path_factory.mktemp("leaky"), "leaky")
+from vgdb.running import OURS, VGDB, ask, beside_valgrind, interpose, running, valgrind
 
 
 def said(engine, program, folder, options) -> list[str]:

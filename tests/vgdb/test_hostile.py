@@ -11,15 +11,10 @@ import subprocess
 import time
 
 import pytest
-from vgdb.running import OURS, TIMEOUT, ask, compile_guest, interpose, running, vgdb
+from vgdb.running import OURS, TIMEOUT, ask, interpose, running, vgdb
 from vgdb.test_fifos import supervisor_of, until
 
 SEED = int(os.environ.get("INTERPOSE_SEED", "5"))
-
-
-@pytest.fixture(scope="module")
-def leaky(tmp_path_factory):
-    return compile_guest(tmp_path_factory.mktemp("leaky"), "leaky")
 
 
 def fifo(run, kind: str) -> str:

@@ -13,11 +13,6 @@ from vgdb.running import OURS, TIMEOUT, compile_guest
 pytestmark = pytest.mark.skipif(not shutil.which("gdb"), reason="needs gdb")
 
 
-@pytest.fixture(scope="module")
-def leaky(tmp_path_factory):
-    return compile_guest(tmp_path_factory.mktemp("leaky"), "leaky")
-
-
 def gdb(folder, program, *commands: str) -> str:
     relay = " ".join([*OURS, f"--vgdb-prefix={folder}/p", "--multi", "--vargs", "-q", "--tool=none"])
     setup = ("set pagination off", "set confirm off", f"target extended-remote | {relay}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from vgdb.running import OURS, VGDB, ask, beside_valgrind, compile_guest, interpose, running, valgrind, vgdb
+from vgdb.running import OURS, VGDB, ask, beside_valgrind, interpose, running, valgrind, vgdb
 
 pytestmark = beside_valgrind
 
@@ -271,11 +271,6 @@ def replies(engine: list[str], program, folder, commands: str, options=()) -> li
         for command in commands.strip().splitlines():
             found.append(f"{command}\n{plain(ask(run, command.format(**places), by=by), run.pid)}")
         return found
-
-
-@pytest.fixture(scope="module")
-def leaky(tmp_path_factory):
-    return compile_guest(tmp_path_factory.mktemp("leaky"), "leaky")
 
 
 def in_one_go(engine: list[str], program, folder, commands: str) -> list[str]:

@@ -5,13 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-from vgdb.running import OURS, VGDB, ask, beside_valgrind, compile_guest, interpose, running, valgrind
-
-
-@pytest.fixture(scope="module")
-def leaky(tmp_path_factory):
-    return compile_guest(tmp_path_factory.mktemp("leaky"), "leaky")
+from vgdb.running import OURS, VGDB, ask, beside_valgrind, interpose, running, valgrind
 
 
 def flat(path: Path) -> dict[str, str]:

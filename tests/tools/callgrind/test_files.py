@@ -10,14 +10,9 @@ import pytest
 
 from interpose.tools.callgrind import geometry
 
-from .profiles import build, read, run
+from .profiles import read, run
 
 OUTPUT = "--callgrind-out-file="
-
-
-@pytest.fixture(scope="module")
-def flow(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("flow"), "flow.S")
 
 
 @pytest.mark.parametrize(

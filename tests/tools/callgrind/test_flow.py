@@ -54,11 +54,6 @@ CALLS = {
 }
 
 
-@pytest.fixture(scope="module")
-def flow(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("flow"), "flow.S")
-
-
 def named(found):
     """Without the function that only its address names."""
     return {key: value for key, value in found.items() if "0x" not in str(key)}

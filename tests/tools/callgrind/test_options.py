@@ -55,11 +55,6 @@ OPTIONS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def flow(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("flow"), "flow.S")
-
-
 def is_elsewhere(names):
     return any(name.split("'")[0] in ELSEWHERE or "'hot" in name for name in names)
 
