@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import again
 import ground
 import pytest
 from hypothesis import settings
@@ -14,6 +16,15 @@ MISSING = ground.straighten()
 # A busy machine makes any example slow: a timing decides no test.
 settings.register_profile("interpose", deadline=None)
 settings.load_profile("interpose")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """A test that fails says how it is run again."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        report.sections.append(("again", again.command(item)))
 
 
 def pytest_configure() -> None:

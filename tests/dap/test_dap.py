@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 from dap_client import TIMEOUT, Client
@@ -345,7 +346,7 @@ def test_refusals(client: Client, program: Path, tmp_path: Path) -> None:
         b"Content-Length: 100000\r\n\r\n" + b"[" * 100000,
         b"Content-Length: 50\r\n\r\n{",
         b"x" * 10000,
-        os.urandom(20000).replace(b"\n", b""),
+        Random(1).randbytes(20000).replace(b"\n", b""),
     ],
     ids=["words", "negative", "huge", "text", "list", "deep", "cut", "endless", "noise"],
 )

@@ -8,6 +8,7 @@ import re
 import struct
 import subprocess
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -58,7 +59,7 @@ def test_the_unit_of_another_build_is_not_taken(tmp_path: Path) -> None:
     program = build(tmp_path, "gcc -g -gsplit-dwarf")
     (unit,) = tmp_path.glob("*.dwo")
     kept = unit.read_bytes()
-    for content in (None, b"", kept[:500], b"\x7fELF garbage", os.urandom(3000)):
+    for content in (None, b"", kept[:500], b"\x7fELF garbage", Random(1).randbytes(3000)):
         unit.unlink()
         if content is not None:
             unit.write_bytes(content)
