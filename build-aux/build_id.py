@@ -13,6 +13,7 @@ from pathlib import Path
 
 
 def main(output: str, *sources: str) -> None:
+    """Write the header."""
     digest = hashlib.sha256()
     for source in sorted(sources):
         digest.update(Path(source).read_bytes())

@@ -11,6 +11,7 @@ from pathlib import Path
 
 
 def main() -> None:
+    """Print what the command line asks for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--exclude", action="append", default=[])

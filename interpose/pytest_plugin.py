@@ -15,6 +15,7 @@ INSIDE = "INTERPOSE_PYTEST"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Our options."""
     group = parser.getgroup("interpose", "memory errors of C extensions")
     group.addoption(
         "--interpose",
@@ -58,6 +59,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """In the process under interpose: watch what each test causes."""
     folder = os.environ.get(INSIDE)
     if config.getoption("interpose", None) is None or folder is None:
         return

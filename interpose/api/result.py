@@ -62,18 +62,22 @@ class Run:
 
     @property
     def leaks(self) -> list[Leak]:
+        """Of the last leak search of each process."""
         return self.report.leaks
 
     @property
     def processes(self) -> list[Process]:
+        """The program and its children that ran under interpose."""
         return self.report.processes
 
     @property
     def fatal_signals(self) -> list[FatalSignal]:
+        """What ended processes."""
         return self.report.fatal_signals
 
     @property
     def client_messages(self) -> list[ClientMessage]:
+        """What programs had printed into the log."""
         return self.report.client_messages
 
     @property

@@ -198,92 +198,100 @@ class FrameTable:
             if not start <= address < start + size:
                 return None
             initial = Row(return_register=cie.return_register, is_signal=cie.is_signal)
-            _execute(cie, cie.program, start, _MASK, initial, {})
+            _Machine(cie, cie.program, initial, {}).run(start, _MASK)
             row = Row(initial.cfa, dict(initial.rules), cie.return_register, cie.is_signal)
-            _execute(cie, program, start, address, row, initial.rules)
+            _Machine(cie, program, row, initial.rules).run(start, address)
         except DAMAGE:
             return None
         return row
 
 
-def _execute(cie: _Cie, program: bytes, location: int, until: int, row: Row, initial: Rules) -> None:
-    """Run call frame instructions (6.4.2) up to the address ``until``."""
-    cursor = Cursor(program, 0)
-    saved: list[tuple[tuple[int, int] | bytes, Rules]] = []
+class _Machine:
+    """Runs call frame instructions (6.4.2), which change a row."""
 
-    def block() -> bytes:
-        size = cursor.uleb()
-        cursor.position += size
-        return program[cursor.position - size : cursor.position]
+    def __init__(self, cie: _Cie, program: bytes, row: Row, initial: Rules) -> None:
+        self._cie = cie
+        self._program = program
+        self._cursor = Cursor(program, 0)
+        self._row = row
+        self._initial = initial
+        self._saved: list[tuple[tuple[int, int] | bytes, Rules]] = []
 
-    def restore(register: int) -> None:
-        if register in initial:
-            row.rules[register] = initial[register]
-        else:
-            row.rules.pop(register, None)
+    def run(self, location: int, until: int) -> None:
+        """Up to the address ``until``."""
+        cursor = self._cursor
+        while cursor.position < len(self._program):
+            opcode = cursor.fixed(1)
+            high, low = opcode & 0xC0, opcode & 0x3F
+            if high == 0x40 or 0x02 <= opcode <= 0x04:  # advance_loc
+                delta = low if high == 0x40 else cursor.fixed(1 << (opcode - 2))
+                location += delta * self._cie.code_align
+                if location > until:
+                    return
+            elif high == 0x80:  # offset
+                self._row.rules[low] = ("offset", cursor.uleb() * self._cie.data_align)
+            elif high == 0xC0:  # restore
+                self._restore(low)
+            elif opcode == 0x0A:  # remember_state
+                self._saved.append((self._row.cfa, dict(self._row.rules)))
+            elif opcode == 0x0B:  # restore_state
+                self._row.cfa, self._row.rules = self._saved.pop()
+            elif opcode == 0x2E:  # GNU_args_size
+                cursor.uleb()
+            elif 0x0C <= opcode <= 0x0F or opcode in (0x12, 0x13):
+                self._row.cfa = self._cfa(opcode)
+            elif opcode:  # else nop
+                self._rule(opcode, cursor.uleb())
 
-    def register_of_cfa() -> tuple[int, int]:
-        if isinstance(row.cfa, bytes):
+    def _cfa(self, opcode: int) -> tuple[int, int] | bytes:
+        cursor = self._cursor
+        if opcode == 0x0C:  # def_cfa
+            return cursor.uleb(), cursor.uleb()
+        if opcode == 0x12:  # def_cfa_sf
+            return cursor.uleb(), cursor.sleb() * self._cie.data_align
+        if opcode == 0x0F:  # def_cfa_expression
+            return self._block()
+        before = self._row.cfa
+        if isinstance(before, bytes):
             raise ValueError("an expression has no register")
-        return row.cfa
+        if opcode == 0x0D:  # def_cfa_register
+            return cursor.uleb(), before[1]
+        if opcode == 0x0E:  # def_cfa_offset
+            return before[0], cursor.uleb()
+        return before[0], cursor.sleb() * self._cie.data_align  # def_cfa_offset_sf
 
-    while cursor.position < len(program):
-        opcode = cursor.fixed(1)
-        high, low = opcode & 0xC0, opcode & 0x3F
-        if high == 0x40 or 0x02 <= opcode <= 0x04 or opcode == 0x01:
-            if opcode == 0x01:
-                raise ValueError("set_loc is not used here")
-            delta = low if high == 0x40 else cursor.fixed(1 << (opcode - 2))
-            location += delta * cie.code_align
-            if location > until:
-                return
-        elif high == 0x80:
-            row.rules[low] = ("offset", cursor.uleb() * cie.data_align)
-        elif high == 0xC0:
-            restore(low)
-        elif opcode == 0x00:  # nop
-            pass
-        elif opcode == 0x05:  # offset_extended
-            register = cursor.uleb()
-            row.rules[register] = ("offset", cursor.uleb() * cie.data_align)
+    def _rule(self, opcode: int, register: int) -> None:
+        cursor, rules, scale = self._cursor, self._row.rules, self._cie.data_align
+        if opcode == 0x05:  # offset_extended
+            rules[register] = ("offset", cursor.uleb() * scale)
         elif opcode == 0x06:  # restore_extended
-            restore(cursor.uleb())
+            self._restore(register)
         elif opcode == 0x07:  # undefined
-            row.rules[cursor.uleb()] = ("undefined", 0)
+            rules[register] = ("undefined", 0)
         elif opcode == 0x08:  # same_value
-            row.rules.pop(cursor.uleb(), None)
+            rules.pop(register, None)
         elif opcode == 0x09:  # register
-            register = cursor.uleb()
-            row.rules[register] = ("register", cursor.uleb())
-        elif opcode == 0x0A:  # remember_state
-            saved.append((row.cfa, dict(row.rules)))
-        elif opcode == 0x0B:  # restore_state
-            row.cfa, row.rules = saved.pop()
-        elif opcode == 0x0C:  # def_cfa
-            register = cursor.uleb()
-            row.cfa = (register, cursor.uleb())
-        elif opcode == 0x0D:  # def_cfa_register
-            row.cfa = (cursor.uleb(), register_of_cfa()[1])
-        elif opcode == 0x0E:  # def_cfa_offset
-            row.cfa = (register_of_cfa()[0], cursor.uleb())
-        elif opcode == 0x0F:  # def_cfa_expression
-            row.cfa = block()
-        elif opcode in (0x10, 0x16):  # expression, val_expression
-            register = cursor.uleb()
-            row.rules[register] = ("expression" if opcode == 0x10 else "val_expression", block())
+            rules[register] = ("register", cursor.uleb())
+        elif opcode == 0x10:  # expression
+            rules[register] = ("expression", self._block())
         elif opcode == 0x11:  # offset_extended_sf
-            register = cursor.uleb()
-            row.rules[register] = ("offset", cursor.sleb() * cie.data_align)
-        elif opcode == 0x12:  # def_cfa_sf
-            register = cursor.uleb()
-            row.cfa = (register, cursor.sleb() * cie.data_align)
-        elif opcode == 0x13:  # def_cfa_offset_sf
-            row.cfa = (register_of_cfa()[0], cursor.sleb() * cie.data_align)
-        elif opcode in (0x14, 0x15):  # val_offset, val_offset_sf
-            register = cursor.uleb()
-            value = cursor.uleb() if opcode == 0x14 else cursor.sleb()
-            row.rules[register] = ("val_offset", value * cie.data_align)
-        elif opcode == 0x2E:  # GNU_args_size
-            cursor.uleb()
-        else:
+            rules[register] = ("offset", cursor.sleb() * scale)
+        elif opcode == 0x14:  # val_offset
+            rules[register] = ("val_offset", cursor.uleb() * scale)
+        elif opcode == 0x15:  # val_offset_sf
+            rules[register] = ("val_offset", cursor.sleb() * scale)
+        elif opcode == 0x16:  # val_expression
+            rules[register] = ("val_expression", self._block())
+        else:  # set_loc among them, which compilers for x86-64 do not use
             raise ValueError(f"unknown call frame instruction {opcode:#x}")
+
+    def _restore(self, register: int) -> None:
+        if register in self._initial:
+            self._row.rules[register] = self._initial[register]
+        else:
+            self._row.rules.pop(register, None)
+
+    def _block(self) -> bytes:
+        size = self._cursor.uleb()
+        self._cursor.position += size
+        return self._program[self._cursor.position - size : self._cursor.position]

@@ -20,6 +20,7 @@ class Cursor:
         self.position = position
 
     def fixed(self, size: int) -> int:
+        """An unsigned number of so many bytes."""
         end = self.position + size
         if end > len(self.data):
             raise IndexError("past the end of the section")
@@ -28,10 +29,12 @@ class Cursor:
         return value
 
     def signed(self, size: int) -> int:
+        """The same with a sign."""
         value = self.fixed(size)
         return value - (1 << 8 * size) if value >> (8 * size - 1) else value
 
     def uleb(self) -> int:
+        """An unsigned LEB128 number."""
         value = shift = 0
         while True:
             byte = self.data[self.position]
@@ -42,12 +45,14 @@ class Cursor:
             shift += 7
 
     def sleb(self) -> int:
+        """A LEB128 number with a sign."""
         start = self.position
         value = self.uleb()
         bits = 7 * (self.position - start)
         return value - (1 << bits) if value >> (bits - 1) & 1 else value
 
     def block(self, size: int) -> bytes:
+        """So many bytes."""
         end = self.position + size
         if end > len(self.data):
             raise IndexError("past the end of the section")
@@ -56,6 +61,7 @@ class Cursor:
         return data
 
     def string(self) -> str:
+        """Text to a NUL, which is passed over."""
         end = self.data.index(b"\0", self.position)
         text = self.data[self.position : end].decode("utf-8", "surrogateescape")
         self.position = end + 1

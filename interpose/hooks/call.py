@@ -249,10 +249,12 @@ class Call:
 
     @property
     def thread(self) -> Thread:
+        """The thread that calls."""
         return self._port.thread
 
     @property
     def pid(self) -> int:
+        """The process that calls."""
         return self._port.pid
 
     @property

@@ -268,6 +268,7 @@ def begin(registry: Registry) -> None:
 
 
 def end() -> None:
+    """They put hooks where they did before the last :func:`begin`."""
     _current.pop()
 
 

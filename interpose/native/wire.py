@@ -71,6 +71,8 @@ class Claim(NamedTuple):
 
 
 class Greeting(NamedTuple):
+    """What the client tells: an event, and what there is to know about it."""
+
     event: int
     objects: list[Linked]
     bound: list[Claim]

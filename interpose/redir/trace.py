@@ -34,6 +34,7 @@ class Reason(Enum):
 
 
 def specification_line(spec: Specification) -> str:
+    """A rule, as ``--trace-redir`` prints it."""
     scope = "G" if spec.global_only else "L"
     return (
         f"     {spec.soname:<25.25s} {spec.function:<30.30s} {spec.kind.value}{scope}-> "
@@ -106,6 +107,7 @@ def first_use_line(
 
 
 def conflict_messages(conflict: Conflict) -> Iterator[Message]:
+    """What is said of two claims on one address."""
     level, text = _VERDICTS[conflict.verdict]
     yield Message(level, text)
     yield Message(level, f"    old: {binding_line(conflict.old)}", debug=True)
@@ -113,12 +115,14 @@ def conflict_messages(conflict: Conflict) -> Iterator[Message]:
 
 
 def added_messages(binding: ActiveBinding) -> Iterator[Message]:
+    """What is said of a new binding."""
     yield Message(2, "Adding active redirection:")
     for line in binding_lines(binding):
         yield Message(2, f"    new: {line}", debug=True)
 
 
 def ifunc_target_message(resolver: int, target: int, binding: ActiveBinding) -> Message:
+    """What is said when a resolver has returned a function that a rule claims."""
     return Message(
         2,
         f"Adding redirect for indirect function 0x{resolver:x} from 0x{target:x} -> 0x{binding.target:x}",

@@ -17,6 +17,7 @@ from interpose.errors import InterposeError
 from interpose.plain import cache
 
 from .errors import AuxPart, Error
+from .jsonversion import FORMAT, VERSION
 from .log import FileNames, RecordOutput, open_destination
 from .stack import ResolvedFrame, Stack, StackResolver
 from .suppressions import GeneratedSuppression, generate
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from .errors import ErrorManager
     from .suppressions import Suppression
 
-FORMAT = "interpose-report"
-VERSION = 1
 
 _encode = JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
 

@@ -346,6 +346,7 @@ class Trace:
 
     @property
     def size(self) -> int:
+        """The file's size in bytes."""
         return self.status.st_size
 
     @property
@@ -359,6 +360,7 @@ class Trace:
 
     @property
     def n_problems(self) -> int:
+        """How many records were dropped."""
         return self._state.n_problems
 
     def blocks(self) -> dict[str, NDArray[Any]]:
@@ -376,6 +378,7 @@ class Trace:
         return {name: rows[name] for name in ("address", "size", "begin", "end")}
 
     def block(self, index: int) -> Block:
+        """The heap block of a number, in the order of :meth:`blocks`."""
         b = self._state.blocks[self._checked(index, self._state.n_blocks)]
         return Block(b.address, b.size, b.begin, b.end, b.offset)
 

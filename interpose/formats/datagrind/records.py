@@ -41,6 +41,8 @@ class Access(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Header:
+    """How the file is to be read: the first record."""
+
     version: int = 1
     big_endian: int = 0
     word_size: int = 8
@@ -48,6 +50,8 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class TrackRange:
+    """Memory with a name from here on."""
+
     address: int
     length: int
     type_name: bytes
@@ -56,17 +60,23 @@ class TrackRange:
 
 @dataclass(frozen=True, slots=True)
 class UntrackRange:
+    """The end of a :class:`TrackRange`."""
+
     address: int
     length: int
 
 
 @dataclass(frozen=True, slots=True)
 class StartEvent:
+    """A stretch of time with a name begins."""
+
     label: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class EndEvent:
+    """The end of a :class:`StartEvent`."""
+
     label: bytes
 
 
@@ -80,6 +90,8 @@ class TextAvma:
 
 @dataclass(frozen=True, slots=True)
 class MallocBlock:
+    """A heap block that was allocated, and its callers, innermost first."""
+
     address: int
     size: int
     ips: tuple[int, ...]
@@ -87,6 +99,8 @@ class MallocBlock:
 
 @dataclass(frozen=True, slots=True)
 class FreeBlock:
+    """The heap block at an address was freed."""
+
     address: int
 
 
@@ -167,6 +181,7 @@ class Payload:
 
     @property
     def left(self) -> int:
+        """Bytes that were not read yet."""
         return len(self._data) - self.at
 
     def _take(self, size: int) -> bytes:
@@ -176,19 +191,24 @@ class Payload:
         return self._data[self.at - size : self.at]
 
     def byte(self) -> int:
+        """The next byte, as a number."""
         return self._take(1)[0]
 
     def plain(self, count: int) -> bytes:
+        """So many bytes, as they are."""
         return self._take(count)
 
     def word(self) -> int:
+        """A word of the file's size."""
         return struct.unpack(self._word, self._take(self._word_size))[0]
 
     def words(self, count: int) -> tuple[int, ...]:
+        """Words in a row."""
         data = self._take(count * self._word_size)
         return struct.unpack(f"<{count}{self._word[1]}", data)
 
     def string(self) -> bytes:
+        """Bytes to a NUL, which is not among them."""
         end = self._data.find(b"\0", self.at)
         if end < 0:
             raise DroppedError(lib.IP_DG_UNTERMINATED)

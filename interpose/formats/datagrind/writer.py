@@ -58,27 +58,34 @@ class Writer:
     def track_range(
         self, address: int, length: int, label: str | bytes, type_name: str | bytes = b""
     ) -> None:
+        """Name memory; strings are cut to what the format has room for."""
         self.write(TrackRange(address, length, _cut(type_name), _cut(label)))
 
     def untrack_range(self, address: int, length: int) -> None:
+        """End what :meth:`track_range` began."""
         self.write(UntrackRange(address, length))
 
     def start_event(self, label: str | bytes) -> None:
+        """Begin a stretch of time with a name."""
         self.write(StartEvent(_cut(label)))
 
     def end_event(self, label: str | bytes) -> None:
+        """End what :meth:`start_event` began."""
         self.write(EndEvent(_cut(label)))
 
     def text_avma(self, address: int, path: str | bytes) -> None:
+        """Say where an object's .text section is."""
         data = path.encode("utf-8", "surrogateescape") if isinstance(path, str) else path
         if b"\0" in data:
             raise ValueError("NUL in a path")
         self.write(TextAvma(address, data))
 
     def malloc_block(self, address: int, size: int, ips: Iterable[int] = ()) -> None:
+        """A heap block, with its callers, eight at the most."""
         self.write(MallocBlock(address, size, tuple(ips)[:8]))
 
     def free_block(self, address: int) -> None:
+        """The heap block at an address is freed."""
         self.write(FreeBlock(address))
 
     def bbdef(self, instrs: Iterable[tuple[int, int]], accesses: Iterable[tuple[int, int, int]] = ()) -> int:

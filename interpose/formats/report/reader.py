@@ -25,7 +25,7 @@ from interpose.formats.report.model import (
     Thread,
     Totals,
 )
-from interpose.report.jsonlines import FORMAT, VERSION
+from interpose.report.jsonversion import FORMAT, VERSION
 
 MAX_LINE = 64 << 20
 """Bytes; a record has some thousands."""

@@ -8,7 +8,7 @@ from typing import IO, Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
 from interpose.formats import FormatError
-from interpose.report.jsonlines import FORMAT, VERSION
+from interpose.report.jsonversion import FORMAT, VERSION
 
 _CHUNK = 1 << 16
 _LEAK = "Leak_"
