@@ -10,7 +10,7 @@ u64 rt_client_stack_register(u64 lo, u64 hi);
 void rt_client_stack_deregister(u64 id);
 void rt_client_stack_change(u64 id, u64 lo, u64 hi);
 
-/* ---- request.c: client requests ---------------------------------------------------- */
+/* ---- requests.c, guest_call.c ------------------------------------------------------ */
 /* Address of a function of the program by its symbol, 0 if there is none. */
 u64 rt_find_function(struct tstate *ts, const char *name);
 

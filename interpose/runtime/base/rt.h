@@ -198,7 +198,7 @@ void rt_free_pages(void *p, u64 bytes);
 void rt_vline(const char *head, const char *fmt, va_list ap);
 /* One clear line on stderr ("interpose: ..."), then exit 1. */
 void rt_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* Internal fault: guest pc, block, how to report; then exit 1. */
+/* Internal fault: guest pc, block, how to report; then exit 1 (core/panic.c). */
 void rt_panic(struct tstate *ts, const char *fmt, ...) __attribute__((format(printf, 2, 3), noreturn));
 
 /* ---- ownfiles.c: whatever limit on file sizes the program has ------------------ */
@@ -209,9 +209,10 @@ long rt_memory_file(const char *name, u64 bytes);
  */
 long rt_append(int fd, u64 size, struct iovec *parts, u64 n);
 
+/* ---- lock.c ---------------------------------------------------------------- */
 typedef struct {
     u32 v;
-} rt_lock_t; /* 0: free (lock.c) */
+} rt_lock_t; /* 0: free */
 void rt_lock(rt_lock_t *l);
 void rt_unlock(rt_lock_t *l);
 bool rt_trylock(rt_lock_t *l);  /* false: held by somebody, or not to be had without a wait */
@@ -219,6 +220,7 @@ extern bool rt_alone;           /* there has been one thread only so far: nobody
 extern bool rt_memory_shared;   /* children that are no threads have been made on this memory */
 bool rt_process_ended(u32 pid); /* also while nobody has waited for it */
 
+/* ---- uaccess.S: what may fault --------------------------------------------- */
 /* Guest memory; 0 or -EFAULT.  strncpy: length copied without NUL, or -errno. */
 long rt_copy_from(void *dst, u64 guest_src, u64 n);
 long rt_copy_to(u64 guest_dst, const void *src, u64 n);
@@ -227,7 +229,7 @@ long rt_strncpy_from(char *dst, u64 guest_src, u64 n);
 long rt_load_gs(u32 selector);
 long rt_load_ss(u32 selector);
 long rt_int80(long nr);
-extern char rt_copy_begin[], rt_copy_end[], rt_copy_fault[]; /* uaccess.S */
+extern char rt_copy_begin[], rt_copy_end[], rt_copy_fault[];
 
 /* ---- chan.c: requests to the supervisor ------------------------------------ */
 struct ip_slot *rt_slot(struct tstate *ts);

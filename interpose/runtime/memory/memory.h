@@ -4,7 +4,7 @@
 
 #include "runtime/seam.h"
 
-/* ---- mm.c: who owns which address --------------------------------------------- */
+/* ---- mm.c and mm_*.c: who owns which address ----------------------------------- */
 extern struct rt_seg *rt_segs;
 extern u32 rt_nsegs;
 extern char *rt_paths;

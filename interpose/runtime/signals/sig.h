@@ -119,6 +119,9 @@ void sig_table_clear_handlers(struct tstate *ts);
 void sig_table_before_exec(struct tstate *ts);
 void sig_table_after_exec(struct tstate *ts);
 long sig_kernel_action(int sig, const struct sig_action *act, struct sig_action *old);
+/* All signals blocked: does the kernel take an alternate stack of this size?  For a call that the kernel judges
+ * by it, it stays until the next, of th->sigstack_size. */
+long sig_host_altstack(struct rt_thread *th, u64 size);
 
 /* ---- signal.c ------------------------------------------------------------------ */
 /* Kernel mask := the guest's, unless a signal is recorded. */
@@ -181,10 +184,6 @@ void sig_xstate_seen(struct tstate *ts, const struct sig_context *mc);
 bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const struct sig_info *info);
 /* The guest's alternate stack as sigaltstack(2) would report it. */
 bool sig_on_altstack(const struct rt_thread *th, u64 sp);
-/* All signals blocked: does the kernel take an alternate stack of this size?  For a call that the kernel judges
- * by it, it stays until the next, of th->sigstack_size. */
-long sig_host_altstack(struct rt_thread *th, u64 size);
-
 /* A frame outside of guest memory that rt_sigreturn takes to the guest's state, under this mask. */
 const struct sig_frame *sig_native_frame(struct tstate *ts, u64 mask);
 
@@ -195,10 +194,6 @@ void sig_pose(struct tstate *ts) RT_NORETURN;
  * in every thread.  Returns if there will be no core file. */
 void sig_die_as_guest(struct tstate *ts, int sig, const struct sig_info *info);
 bool sig_dumps_core(int sig); /* by default, under the limits that there are */
-
-/* ---- sigvbits.c ------------------------------------------------------------------ */
-/* V bits of the registers: kept aside for the handler of this frame, mc as it is
- * there; back after it, registers already loaded from mc. */
 
 /* ---- signal_asm.S --------------------------------------------------------------- */
 /* What the code in signal_asm.S calls: the kernel's signals arrive in the first; a delivery goes on in the second, on

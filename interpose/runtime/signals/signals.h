@@ -4,7 +4,7 @@
 
 #include "runtime/seam.h"
 
-/* ---- signal.c ------------------------------------------------------------------- */
+/* ---- signal.c, sigaction.c, sigframe.c, sigwait.c --------------------------------- */
 void rt_signal_init(struct tstate *ts);
 void rt_signal_thread_init(struct tstate *ts);
 /* SIGSYS instead of a system call of the guest: si_code, si_syscall, si_errno, si_arch, si_call_addr. */
@@ -21,8 +21,9 @@ long rt_sys_epoll_pwait(struct tstate *ts);
 long rt_sys_epoll_pwait2(struct tstate *ts);
 long rt_sys_io_pgetevents(struct tstate *ts);
 long rt_sys_sigaltstack(struct tstate *ts);
-/* ---- signals: one report for one access ---------------------------------------------- */
-/* Was that access reported before a signal came between, so that it is checked a second time?  (sigtold.c) */
+
+/* ---- sigtold.c: one report for one access ----------------------------------------- */
+/* Was that access reported before a signal came between, so that it is checked a second time? */
 bool rt_told_before(struct tstate *ts, u64 addr);
 
 #endif
