@@ -92,12 +92,33 @@ def test_every_citation_leads_somewhere():
     assert not wrong, "\n".join(wrong)
 
 
+def anchors(page: Path) -> set[str]:
+    """What a link into a page may name: its headings, as they are written in addresses."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_links_of_pages_lead_somewhere():
     wrong = []
     for path in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]:
-        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", path.read_text()):
-            if "://" not in link and not (path.parent / link).exists():
-                wrong.append(f"{path.relative_to(ROOT)}: {link}")
+        for link, heading in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", path.read_text()):
+            target = path.parent / link if link else path
+            if "://" in link:
+                continue
+            if not target.exists() or (heading and heading not in anchors(target)):
+                wrong.append(f"{path.relative_to(ROOT)}: {link}#{heading}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_files_that_headers_name_above_their_prototypes_are_there():
+    wrong, count = [], 0
+    for header in [*(ROOT / "interpose").rglob("*.h"), *(ROOT / "wrappers").rglob("*.h")]:
+        for banner in re.findall(r"^/\* -{4} (.*)$", header.read_text(), re.MULTILINE):
+            for name in re.findall(r"\b\w+\.[cS]\b", banner):
+                count += 1
+                if not any((ROOT / "interpose").rglob(name)) and not any((ROOT / "wrappers").rglob(name)):
+                    wrong.append(f"{header.relative_to(ROOT)}: {name}")
+    assert count > 30
     assert not wrong, "\n".join(wrong)
 
 
