@@ -14,6 +14,9 @@ class Tally:
     """How often each 64-bit key came."""
 
     def __init__(self) -> None:
+        self._open()
+
+    def _open(self) -> None:
         self.raw = ffi.gc(ffi.new("struct ip_tally *"), lib.ip_tally_close)
         if lib.ip_tally_open(self.raw, int.from_bytes(os.urandom(8), "little") | 1) != 0:
             raise MemoryError
@@ -22,7 +25,7 @@ class Tally:
         return self.items()
 
     def __setstate__(self, items: Any) -> None:
-        self.__init__()  # type: ignore[misc]
+        self._open()
         self._add(*items)
 
     def add(self, keys: Any) -> None:

@@ -106,14 +106,22 @@ def test_bytes_that_are_no_text_survive(pipe):
     assert os.read(pipe[0], 100) == b"==1== \xff\xfe\n"
 
 
-def test_closed_pipe_and_full_disk_are_silent(pipe):
+def test_a_closed_pipe_is_silent(pipe, capfd):
     os.close(pipe[0])
     Log(pipe[1], 1).plain("nobody reads")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_full_disk_is_told_once(capfd):
     full = os.open("/dev/full", os.O_WRONLY)
     try:
-        Log(full, 1).plain("no room")
+        log = Log(full, 1)
+        log.plain("no room")
+        log.plain("none either")
     finally:
         os.close(full)
+    told = "interpose: Cannot write the log: No space left on device; it is not complete\n"
+    assert capfd.readouterr() == ("", told)
 
 
 def test_non_blocking_destination_loses_nothing(pipe):
@@ -131,8 +139,11 @@ def test_non_blocking_destination_loses_nothing(pipe):
     assert b"".join(got).count(b"\n") == 5000
 
 
-def test_dropped_log_writes_nothing():
-    Log(None, 1).plain("x")
+def test_dropped_log_writes_nothing(capfd):
+    log = Log(None, 1)
+    log.plain("x")
+    log.close()
+    assert capfd.readouterr() == ("", "")
 
 
 # -- file names ------------------------------------------------------------------------------------
