@@ -20,7 +20,7 @@
 #define CG_F_DUMP_AFTER  0x04000000
 #define CG_F_ZERO_BEFORE 0x08000000
 #define CG_F_UNKNOWN     0x10000000 /* code of an object that no symbol names; the index is the object's */
-#define CG_F_SPECIAL     0x20000000 /* has a contexts depth or recursion depth of its own: ask (CG_RQ_FUNCTION) */
+#define CG_F_SPECIAL     0x20000000 /* contexts or recursions of a depth of its own: INTERPOSE_RQ_CT_FUNCTION */
 #define CG_F_EVENTFUL    (CG_F_TOGGLE | CG_F_DUMP_BEFORE | CG_F_DUMP_AFTER | CG_F_ZERO_BEFORE)
 
 #define CG_MAX_EVENTS 24
@@ -59,7 +59,7 @@ struct cg_geometry {
     uint32_t size, ways, line, pad;
 };
 
-/* The answer to CG_RQ_OPTIONS. */
+/* The answer to INTERPOSE_RQ_CT_OPTIONS. */
 struct cg_options {
     int32_t place[24]; /* by enum cg_event */
     uint32_t n_events;
@@ -72,9 +72,9 @@ struct cg_options {
     struct cg_geometry i1, d1, ll;
 };
 
-/* The answer to CG_RQ_FUNCTION. */
+/* The answer to INTERPOSE_RQ_CT_FUNCTION. */
 struct cg_function_options {
-    uint32_t callers, recursions, group, pad;
+    uint32_t callers, recursions;
 };
 
 /* ---- Tables ------------------------------------------------------------------------------------- */
