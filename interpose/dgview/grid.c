@@ -29,9 +29,9 @@ struct build {
         uint32_t page; /* in order of appearance; NO_PAGE: free */
     } *table;
     uint64_t table_cap;
-    uint64_t *numbers; /* by page */
-    uint32_t *open_of; /* by page: 1 + its place in `open` */
-    uint64_t numbers_room, open_of_room;
+    uint64_t *numbers;     /* by page */
+    uint32_t *open_of;     /* by page: 1 + its place in `open` */
+    uint64_t numbers_room; /* for both */
     uint32_t n_pages;
     struct open_page *open;
     uint32_t n_open;
