@@ -119,7 +119,6 @@ void em_run(struct em *m, const struct uinstr *u);
 void em_side(struct em *m, const struct uinstr *u);
 void em_arrive_stub(struct em *m, const struct stub *s);
 void em_left_stub(struct em *m, const struct stub *s);
-void em_turned(struct em *m, const struct uinstr *u);
 /* A block without a template: nobody has left for the next one. */
 void em_uncounted(struct em *m);
 /* The block's end may leave its context (IP_CT_KIND). */
