@@ -23,8 +23,8 @@ class InterposeError(Exception):
         return [self.message, *self.details]
 
     def text(self) -> str:
-        """The lines as they are shown."""
-        return "".join(f"interpose: {line}\n" for line in self.lines())
+        """The lines as they are shown; empty ones are just that."""
+        return "".join(f"interpose: {line}\n" if line else "\n" for line in self.lines())
 
 
 class OptionError(InterposeError):

@@ -156,7 +156,7 @@ class Process:
             if binding.spec.wants_original:
                 self.hooked.add((binding.target - self._entries) // lib.IP_HOOK_ENTRY_SIZE)
         if change.missing:
-            raise MissingTextError("", *(line for m in change.missing for line in missing_text_lines(m)))
+            raise MissingTextError(*missing_text_lines(change.missing))
 
     def _find_resolved(self, connection: Connection, added: Sequence[Loaded], initialise: int) -> None:
         """Ask the resolvers of redirected indirect functions what they choose.

@@ -130,12 +130,16 @@ def ifunc_target_message(resolver: int, target: int, binding: ActiveBinding) -> 
     )
 
 
-def missing_text_lines(missing: MissingText) -> list[str]:
-    """Return the fatal text of ``--require-text-symbol``; an empty line precedes, ``valgrind: `` prefixes."""
-    return [
-        " Fatal error at when loading library with soname",
-        f"    {missing.obj.soname}",
-        " Cannot find any text symbol with a name that matches the pattern",
-        f"    {missing.required.function}",
-        " as required by a --require-text-symbol= specification.",
-    ]
+def missing_text_lines(missing: Iterable[MissingText]) -> list[str]:
+    """Return the fatal text of ``--require-text-symbol``: lines for a prefix, unless they are empty."""
+    lines = []
+    for each in missing:
+        lines += [
+            "",
+            " Fatal error at when loading library with soname",
+            f"    {each.obj.soname}",
+            " Cannot find any text symbol with a name that matches the pattern",
+            f"    {each.required.function}",
+            " as required by a --require-text-symbol= specification.",
+        ]
+    return [*lines, "", " Cannot continue -- exiting now.", ""]

@@ -426,7 +426,7 @@ class Objects:
         if change.missing:
             from interpose.redir import missing_text_lines
 
-            raise MissingTextError("", *(line for m in change.missing for line in missing_text_lines(m)))
+            raise MissingTextError(*missing_text_lines(change.missing))
 
     def _bind(self, bindings: Sequence[ActiveBinding]) -> None:
         """Put bindings into effect, all at once: there may be a hundred thousand."""

@@ -383,12 +383,16 @@ def test_required_text_symbol() -> None:
     lib = make(LIB, "other", Symbol("nosuch", 0x20, is_text=False), soname="libl.so")
     (missing,) = state.add_object(lib).missing
     assert missing.obj is lib
-    assert missing_text_lines(missing) == [
+    assert missing_text_lines([missing]) == [
+        "",
         " Fatal error at when loading library with soname",
         "    libl.so",
         " Cannot find any text symbol with a name that matches the pattern",
         "    no?uch",
         " as required by a --require-text-symbol= specification.",
+        "",
+        " Cannot continue -- exiting now.",
+        "",
     ]
     assert state.add_object(make(W1, "nosuch", soname="libl2.so")).missing == ()
 
