@@ -7,7 +7,7 @@
 #define EINVAL     22
 #define ENOMEM     12
 #define NAME(text) ((u64)(uintptr_t)text)
-#define ANY_SIZE   (~0ull)
+#define UNSAID     IP_HR_UNSAID
 
 /* No function here uses a register that its caller keeps values in: when operator new
  * throws, its frame is taken away as it stands (IP_HR_NEW_FAILED). */
@@ -27,10 +27,11 @@ static __attribute__((noreturn)) void fail_new(void) {
 }
 
 /* The program's own errno, where its C library keeps it. */
-static __attribute__((noinline)) void no_memory(void) {
+static __attribute__((noinline)) void failed(int error) {
     u64 where = request(IP_HR_FIND, NAME("__errno_location"), 0, 0, 0, 0);
-    if (where) *((int *(*)(void))where)() = ENOMEM;
+    if (where) *((int *(*)(void))where)() = error;
 }
+static __attribute__((noinline)) void no_memory(void) { failed(ENOMEM); }
 #define OR_ENOMEM(p)                                                                                                   \
     ({                                                                                                                 \
         u64 got_ = (p);                                                                                                \
@@ -158,16 +159,16 @@ OLD_NEW(__builtin_vec_new, SYM(10030, C_LIB, _Znam));
 
 DELETE(_ZdaPvmSt11align_val_t, (void *p, size_t n, size_t a), IP_AK_NEW_ARRAY, n, a);
 DELETE(_ZdlPvmSt11align_val_t, (void *p, size_t n, size_t a), IP_AK_NEW, n, a);
-DELETE(_ZdaPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW_ARRAY, ANY_SIZE, a);
-DELETE(_ZdlPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW, ANY_SIZE, a);
-DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW_ARRAY, ANY_SIZE, a);
-DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW, ANY_SIZE, a);
-DELETE(_ZdaPvm, (void *p, size_t n), IP_AK_NEW_ARRAY, n, 0);
-DELETE(_ZdlPvm, (void *p, size_t n), IP_AK_NEW, n, 0);
-DELETE(_ZdaPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW_ARRAY, ANY_SIZE, 0);
-DELETE(_ZdlPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW, ANY_SIZE, 0);
-DELETE(_ZdaPv, (void *p), IP_AK_NEW_ARRAY, ANY_SIZE, 0);
-DELETE(_ZdlPv, (void *p), IP_AK_NEW, ANY_SIZE, 0);
+DELETE(_ZdaPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW_ARRAY, UNSAID, a);
+DELETE(_ZdlPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW, UNSAID, a);
+DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW_ARRAY, UNSAID, a);
+DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW, UNSAID, a);
+DELETE(_ZdaPvm, (void *p, size_t n), IP_AK_NEW_ARRAY, n, UNSAID);
+DELETE(_ZdlPvm, (void *p, size_t n), IP_AK_NEW, n, UNSAID);
+DELETE(_ZdaPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW_ARRAY, UNSAID, UNSAID);
+DELETE(_ZdlPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW, UNSAID, UNSAID);
+DELETE(_ZdaPv, (void *p), IP_AK_NEW_ARRAY, UNSAID, UNSAID);
+DELETE(_ZdlPv, (void *p), IP_AK_NEW, UNSAID, UNSAID);
 
 ALSO(SYM(10050, C_LIB, __builtin_delete), SYM(10050, C_LIB, _ZdlPv));
 ALSO(SYM(10050, STDCXX, __builtin_delete), SYM(10050, C_LIB, _ZdlPv));
@@ -187,7 +188,7 @@ ALSO(SYM(10010, STDCXX, malloc), SYM(10010, C_LIB, malloc));
 PUBLIC void SYM(10051, C_LIB, free_sized)(void *p, size_t n) {
     look_at((u64)p);
     look_at(n);
-    request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, n, 0, 0);
+    request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, n, UNSAID, 0);
 }
 ALSO(SYM(10051, SOMALLOC, free_sized), SYM(10051, C_LIB, free_sized));
 
@@ -201,7 +202,7 @@ ALSO(SYM(10052, SOMALLOC, free_aligned_sized), SYM(10052, C_LIB, free_aligned_si
 
 PUBLIC void SYM(10050, C_LIB, free)(void *p) {
     look_at((u64)p);
-    request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, ANY_SIZE, 0, 0);
+    request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, UNSAID, UNSAID, 0);
 }
 ALSO(SYM(10050, SOMALLOC, free), SYM(10050, C_LIB, free));
 ALSO(SYM(10050, STDCXX, free), SYM(10050, C_LIB, free));
@@ -242,7 +243,9 @@ PUBLIC void *SYM(10170, C_LIB, aligned_alloc)(size_t align, size_t n) {
     look_at(align);
     look_at(n);
     u64 p = request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_ALIGNED_ALLOC, NAME("aligned_alloc"));
-    return p == 1 ? NULL : (void *)p;
+    if (p > IP_HR_REFUSED) return (void *)p;
+    failed(p ? EINVAL : ENOMEM);
+    return NULL;
 }
 ALSO(SYM(10170, SOMALLOC, aligned_alloc), SYM(10170, C_LIB, aligned_alloc));
 
@@ -263,7 +266,7 @@ PUBLIC int SYM(10160, C_LIB, posix_memalign)(void **out, size_t align, size_t n)
     look_at(align);
     look_at(n);
     u64 p = request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_POSIX, NAME("posix_memalign"));
-    if (p == 1) return EINVAL;
+    if (p == IP_HR_REFUSED) return EINVAL;
     if (!p) {
         no_memory(); /* it is not for errno to tell, but the C library's leaves it so, and programs look */
         return ENOMEM;
@@ -275,7 +278,8 @@ ALSO(SYM(10160, SOMALLOC, posix_memalign), SYM(10160, C_LIB, posix_memalign));
 
 PUBLIC void *SYM(10190, C_LIB, pvalloc)(size_t n) {
     look_at(n);
-    return (void *)request(IP_HR_MEMALIGN, 4096, (n + 4095) & ~4095ull, IP_AK_MALLOC, IP_AH_PAGES, NAME("pvalloc"));
+    u64 whole = n > ~4095ull ? n : (n + 4095) & ~4095ull; /* rounded up, that much would be nothing */
+    return OR_ENOMEM(request(IP_HR_MEMALIGN, 4096, whole, IP_AK_MALLOC, IP_AH_PAGES, NAME("pvalloc")));
 }
 
 PUBLIC size_t SYM(10180, C_LIB, malloc_usable_size)(void *p) {
@@ -316,14 +320,14 @@ struct mallinfo2 {
 
 PUBLIC struct mallinfo SYM(10210, C_LIB, mallinfo)(void) {
     u64 w[4] = {0};
-    request(IP_HR_STATS, (u64)w, 0, 0, 0, 0);
+    request(IP_HR_STATS, (u64)w, NAME("mallinfo"), 0, 0, 0);
     return (struct mallinfo){.arena = (int)w[0], .uordblks = (int)w[2], .fordblks = (int)(w[0] - w[2])};
 }
 ALSO(SYM(10210, SOMALLOC, mallinfo), SYM(10210, C_LIB, mallinfo));
 
 PUBLIC struct mallinfo2 SYM(10215, C_LIB, mallinfo2)(void) {
     u64 w[4] = {0};
-    request(IP_HR_STATS, (u64)w, 0, 0, 0, 0);
+    request(IP_HR_STATS, (u64)w, NAME("mallinfo2"), 0, 0, 0);
     return (struct mallinfo2){.arena = w[0], .uordblks = w[2], .fordblks = w[0] - w[2]};
 }
 ALSO(SYM(10215, SOMALLOC, mallinfo2), SYM(10215, C_LIB, mallinfo2));

@@ -11,16 +11,21 @@
 #define IP_HR_CALLOC     0x49500001 /* n, size */
 #define IP_HR_REALLOC    0x49500002 /* ptr, size */
 #define IP_HR_MEMALIGN   0x49500003 /* alignment, size, kind, how */
-#define IP_HR_FREE       0x49500004 /* ptr, kind, size or ~0, alignment or 0, operator delete's symbol or 0 */
+#define IP_HR_FREE       0x49500004 /* ptr, kind, size, alignment (IP_HR_UNSAID), operator delete's symbol or 0 */
 #define IP_HR_USABLE     0x49500005 /* ptr */
 #define IP_HR_NEW_FAILED 0x49500006 /* name: operator new cannot throw */
 #define IP_HR_COPY                                                                                                     \
     0x49500007                        /* dst, src, n: bytes and V bits -> 1, or                                        \
                                          0: nothing done, go byte by byte */
 #define IP_HR_FILL         0x49500008 /* dst, address of the byte, n: same */
-#define IP_HR_STATS        0x49500009 /* ptr to 4 words: arena, in use, ... */
+#define IP_HR_STATS        0x49500009 /* ptr to 4 words: arena, in use, ...; symbol name of caller */
 #define IP_HR_REALLOCARRAY 0x4950000a /* ptr, n, size */
 #define IP_HR_FIND         0x4950000b /* name -> address of the program's function */
+
+/* The function has no such argument. */
+#define IP_HR_UNSAID 0xffffffffffffffff
+/* Of IP_HR_MEMALIGN: the alignment is none that the function may be given. */
+#define IP_HR_REFUSED 1
 
 /* Of the runtime, to Python alone: chunks of the memory pool with this number overlap. */
 #define IP_HR_BAD_POOL 0x4950000c

@@ -200,7 +200,8 @@ static void bad_alignment(struct tstate *ts, int kind, u64 align, u64 size, cons
     rt_error_end(ts, e);
 }
 
-static const char new_alignment[] = " (should be non-zero and a power of 2)";
+static const char new_alignment[] = " (should be non-zero and a power of 2)",
+                  c_alignment[] = " (should be a power of 2)";
 
 /* The alignment MSGs are those of docs/spec/output.md section 3.1. */
 static u64 aligned(struct tstate *ts, u64 align, u64 size, int kind, int how, u64 name) {
@@ -210,13 +211,13 @@ static u64 aligned(struct tstate *ts, u64 align, u64 size, int kind, int how, u6
         if (!power || align % sizeof(void *)) {
             bad_alignment(ts, IP_E_ALIGN, align, size,
                           " (should be non-zero, a power of 2 and a multiple of sizeof(void*))");
-            return 1; /* EINVAL */
+            return IP_HR_REFUSED;
         }
         break;
     case IP_AH_ALIGNED_ALLOC:
         if (!power) {
-            bad_alignment(ts, IP_E_ALIGN, align, size, " (should be a power of 2)");
-            return 1;
+            bad_alignment(ts, IP_E_ALIGN, align, size, c_alignment);
+            return IP_HR_REFUSED;
         }
         if (size % align) bad_alignment(ts, IP_E_SIZE_ALIGN, align, size, " (size should be a multiple of alignment)");
         break;
@@ -244,7 +245,8 @@ static u64 aligned(struct tstate *ts, u64 align, u64 size, int kind, int how, u6
     return allocate(ts, size, align, kind, false);
 }
 
-/* delete with a size or alignment: C++14 and C++17 forms. */
+/* delete with a size or alignment (the forms of C++14 and C++17), or without where new had one; C23's free_sized and
+ * free_aligned_sized. */
 static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 align) {
     heap_lock_all();
     u32 i = heap_block_exact(addr);
@@ -252,7 +254,7 @@ static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 ali
     rt_unlock(&heap_lock);
     static const char *const pairs[] = {"malloc/free", "new/delete", "new[]/delete[]"};
     if (!i) return;
-    if (size != ~0ull && size != b.size) {
+    if (size != IP_HR_UNSAID && size != b.size) {
         struct ip_error *e = rt_error_begin(ts, IP_E_SIZE_MISMATCH);
         rt_snprintf((char *)e->text, sizeof e->text, "%s", pairs[kind]);
         e->addr = addr;
@@ -262,12 +264,16 @@ static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 ali
         rt_error_end(ts, e);
     }
     if (b.kind != kind) return; /* that is said by itself */
-    if (align & (align - 1)) {  /* nothing was ever made so */
-        bad_alignment(ts, IP_E_ALIGN, align, size, new_alignment);
+    u64 made = b.align_log2 ? 1ull << b.align_log2 : 0;
+    if (align == IP_HR_UNSAID) {
+        if (kind == IP_AK_MALLOC) return; /* free takes them all */
+        align = 0;
+    } else if (!align || align & (align - 1)) { /* nothing was ever made so */
+        bad_alignment(ts, IP_E_ALIGN, align, size, kind == IP_AK_MALLOC ? c_alignment : new_alignment);
         return;
     }
-    u64 made = b.align_log2 ? 1ull << b.align_log2 : 0;
-    if (kind != IP_AK_MALLOC && align != made && (align > 16 || made)) {
+    /* What every block has is as good as none. */
+    if (align != made && ((align && made) || (align | made) > 16)) {
         struct ip_error *e = rt_error_begin(ts, IP_E_ALIGN_MISMATCH);
         rt_snprintf((char *)e->text, sizeof e->text, "%s", pairs[kind]);
         e->addr = addr;
@@ -418,7 +424,8 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
         return aligned(ts, a[0], a[1], (int)a[2], (int)a[3], a[4]);
     case IP_HR_FREE: /* ptr, kind, size, alignment */
         if (a[0]) {
-            if (a[2] != ~0ull || a[3] || a[1] != IP_AK_MALLOC) check_sized(ts, a[0], (int)a[1], a[2], a[3]);
+            if (a[2] != IP_HR_UNSAID || a[3] != IP_HR_UNSAID || a[1] != IP_AK_MALLOC)
+                check_sized(ts, a[0], (int)a[1], a[2], a[3]);
             release(ts, a[0], (int)a[1], rt.chan->redzone);
         }
         return 0;

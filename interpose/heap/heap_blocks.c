@@ -144,10 +144,10 @@ static u32 big_block(u64 bytes, u64 *at, bool *zeroed) {
 }
 
 u32 heap_block_new(u64 size, u64 align, int kind, bool *zeroed) {
-    u64 natural = heap_alignment(), at, stride;
+    u64 asked = align, at, stride;
     u32 i;
     heap_trim_quarantine();
-    if (align < natural) align = natural;
+    if (align < heap_alignment()) align = heap_alignment();
     if (size > IP_CLIENT_END) return 0;
     u64 bytes = heap_cell_bytes(size, align);
     *zeroed = false;
@@ -159,7 +159,7 @@ u32 heap_block_new(u64 size, u64 align, int kind, bool *zeroed) {
         if (!heap_classes[c].spans && !span_of_cells(c, stride)) return 0;
         heap_cell_take(&heap_classes[c], &at, &i);
     }
-    heap_block_fill(heap_block(i), RT_ROUND_UP(at + heap_redzone(), align), size, kind, align > natural ? align : 0);
+    heap_block_fill(heap_block(i), RT_ROUND_UP(at + heap_redzone(), align), size, kind, asked);
     return i;
 }
 

@@ -119,16 +119,16 @@ static inline bool allocate(struct tstate *ts, u64 size, int kind, bool zero, u6
     return true;
 }
 
-/* size: as the program says, or ~0. */
+/* size, align: as the program says, or IP_HR_UNSAID. */
 static inline bool release(struct tstate *ts, u64 addr, int kind, u64 size, u64 align) {
     struct ip_heap_span *s;
     u32 i;
     if (!addr) return true;
-    if (align) return false;
+    if (align != IP_HR_UNSAID) return false;
     heap_hook_expected(addr);
     if (rt_unlikely(!try_lock())) return false;
     struct ip_heap_block *b = plain_block(addr, kind, &i, &s);
-    bool plain = b && (size == ~0ull || size == b->size) && (kind == IP_AK_MALLOC || !b->align_log2) &&
+    bool plain = b && (size == IP_HR_UNSAID || size == b->size) && (kind == IP_AK_MALLOC || !b->align_log2) &&
                  !heap_has_freed_much();
     if (rt_likely(plain)) retire(i, s, b, stack_now(ts, IP_C_KEEP_FREE_STACK));
     unlock();

@@ -30,6 +30,7 @@ void heap_show_call(struct tstate *ts, u64 code, const u64 a[5], u64 result) {
         rt_say(ts, IP_SAY_DEBUG, "reallocarray(0x%lX,%lu,%lu) = 0x%lX", a[0], a[1], a[2], result);
         break;
     case IP_HR_MEMALIGN:
+        if (result == IP_HR_REFUSED) break; /* a check of its arguments is all that was done */
         if (a[2] == IP_AK_MALLOC)
             rt_say(ts, IP_SAY_DEBUG, "%s(al %lu, size %lu) = 0x%lX", function(name, sizeof name, a[4], "memalign"),
                    a[0], a[1], result);
@@ -39,6 +40,7 @@ void heap_show_call(struct tstate *ts, u64 code, const u64 a[5], u64 result) {
         break;
     case IP_HR_FREE: rt_say(ts, IP_SAY_DEBUG, "%s(0x%lX)", function(name, sizeof name, a[4], "free"), a[0]); break;
     case IP_HR_USABLE: rt_say(ts, IP_SAY_DEBUG, "malloc_usable_size(0x%lX) = %lu", a[0], result); break;
+    case IP_HR_STATS: rt_say(ts, IP_SAY_DEBUG, "%s()", function(name, sizeof name, a[1], "mallinfo")); break;
     default: break;
     }
 }

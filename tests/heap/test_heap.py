@@ -18,7 +18,7 @@ def malloc(sh: Any, size: int, kind: int = 0) -> int:
 
 
 def free(sh: Any, addr: int, kind: int = 0) -> None:
-    sh.request(sh.lib.IP_HR_FREE, addr, kind, ANY, 0)
+    sh.request(sh.lib.IP_HR_FREE, addr, kind, ANY, ANY)
 
 
 def kinds(sh: Any) -> list[int]:

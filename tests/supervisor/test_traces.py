@@ -28,6 +28,10 @@ int main(int argc, char **argv) {
         free(p);
         free(calloc(3, 4));
         free(memalign(64, 100));
+        void *none = NULL;
+        int refused = posix_memalign(&none, 3, 5);
+        mallinfo();
+        mallinfo2();
         malloc_usable_size(NULL);
     }
     if (argv[1][0] == 's') {
@@ -88,6 +92,8 @@ def test_the_heaps_calls(program: Path) -> None:
         r"-- malloc\(10\) = 0x([0-9A-F]+)\n-- realloc\(0x\1,20\) = 0x([0-9A-F]+)\n-- free\(0x\2\)\n"
         r"-- calloc\(3,4\) = 0x([0-9A-F]+)\n-- free\(0x\3\)\n"
         r"-- memalign\(al 64, size 100\) = 0x([0-9A-F]+)\n-- free\(0x\4\)\n"
+        r"== Invalid alignment value: 3 .*\n(?:==.*\n)+"
+        r"-- mallinfo\(\)\n-- mallinfo2\(\)\n"
         r"-- malloc_usable_size\(0x0\) = 0\n?",
         text,
     ), text

@@ -14,5 +14,11 @@ int main() {
     ::operator delete(static_cast<void *>(nullptr), std::align_val_t(3));
     char *d = static_cast<char *>(::operator new(40, std::align_val_t(32)));
     give_back(d, 32);
+    char *e = static_cast<char *>(::operator new(40));
+    give_back(e, 0);
+    char *f = static_cast<char *>(::operator new(40, std::align_val_t(8)));
+    give_back(f, 8);
+    ::operator delete(::operator new(40, std::align_val_t(16)));
+    ::operator delete(::operator new(40, std::align_val_t(8)), std::align_val_t(32));
     return 0;
 }

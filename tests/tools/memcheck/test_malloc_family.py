@@ -72,3 +72,44 @@ def test_the_whole_family_is_replaced(way: str, tmp_path: Path) -> None:
     blocks = int(native.stdout.split()[0])
     assert ours.stderr.count("Invalid read of size 1") == blocks, ours.stderr
     assert f"ERROR SUMMARY: {blocks} errors from {blocks} contexts" in ours.stderr
+
+
+TOO_MUCH = r"""
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#define TRY(call) (errno = 0, p = (call), printf("%s %d %d\n", #call, p == NULL, errno))
+int main(void) {
+    void *p;
+    volatile size_t much = -1;
+    TRY(malloc(much));
+    TRY(calloc(much, 2));
+    TRY(calloc(much, 1));
+    TRY(realloc(NULL, much));
+    TRY(realloc(malloc(1), much));
+    TRY(reallocarray(NULL, much, 2));
+    TRY(memalign(64, much));
+    TRY(aligned_alloc(64, much - 63));
+    TRY(valloc(much));
+    TRY(pvalloc(much));
+    TRY(pvalloc(much - 4095));
+    TRY(pvalloc(much - 4096));
+    printf("%d\n", posix_memalign(&p, 64, much));
+}
+"""
+
+
+def test_more_than_there_can_be(tmp_path: Path) -> None:
+    """No block, and the C library's error, as natively."""
+    (tmp_path / "much.c").write_text(TOO_MUCH)
+    subprocess.run(["gcc", "-w", "-fno-builtin", "much.c", "-o", "much"], cwd=tmp_path, check=True)
+    ours = [sys.executable, "-m", "interpose", "-q", "--tool=memcheck", "--log-file=/dev/null", "./much"]
+    native, under = (
+        subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=TIMEOUT
+        ).stdout
+        for command in (["./much"], ours)
+    )
+    assert under == native
+    assert native.count(" 1 12\n") == 12
