@@ -128,6 +128,7 @@ enum ip_delay {
     IP_AT_HANGUP,     /* end of file has been seen */
     IP_AT_FORKED,     /* first in a forked supervisor */
     IP_AT_SEND,       /* before descriptors are sent */
+    IP_AT_HOLD,       /* before the kernel holds back what blocked signals of faults a sleep begins with */
     IP_AT_END
 };
 

@@ -53,6 +53,13 @@ def test_forks_while_threads_queue_to_make_threads(tmp_path: Path, tool: str) ->
     assert (done.returncode, done.stdout, done.stderr) == (0, "6 children\n", "")
 
 
+def test_signals_that_come_on_the_way_into_a_sleep(tmp_path: Path) -> None:
+    """Blocked ones of faults, sent when the mask of the sleep is made and the kernel does not have it yet."""
+    program = compile_guest("life/wait_for_faults.c", tmp_path)
+    done = run([*command("--tool=none", "-q", "--delays=hold=100"), str(program)])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 lost\n", "")
+
+
 @pytest.mark.parametrize("tool", TOOLS)
 def test_no_file_outlives_the_program(tmp_path: Path, tool: str) -> None:
     """Once it has gone, nobody could remove what a killed supervisor leaves."""

@@ -36,16 +36,23 @@ static void requeue(struct tstate *ts, u64 which) {
 /* The part of a mask that the kernel may have during a call. */
 static u64 during_call(u64 mask, u64 held) { return held & SIG_BIT(SIG_TRAP) ? mask : mask & ~SIG_BIT(SIG_TRAP); }
 
-/* *held: the signals that are pending in the kernel now and were kept aside. */
+/* *held: the signals that are pending in the kernel now and were kept aside.  Until the kernel has the mask more may
+ * come aside; of those only SIGTRAP decides what the mask is. */
 static long hold(struct tstate *ts, u64 *held) {
     struct rt_thread *th = rt_th(ts);
-    *held = sig_priv(ts)->vpend & th->sigmask;
-    u64 mask = during_call(th->sigmask, *held);
-    if (!(mask & SIG_SYNC)) return 0;
-    u64 args[6] = {2 /* SIG_SETMASK */, (u64)&mask, 0, 8, 0, 0};
-    long r = rt_kernel(th, __NR_rt_sigprocmask, args);
-    if (r == 0) requeue(ts, *held);
-    return r;
+    u64 mask, args[6] = {2 /* SIG_SETMASK */, (u64)&mask, 0, 8, 0, 0};
+    long r;
+    do {
+        *held = sig_priv(ts)->vpend & th->sigmask;
+        mask = during_call(th->sigmask, *held);
+        if (!(mask & SIG_SYNC)) return 0;
+        rt_delay(IP_AT_HOLD);
+        r = rt_kernel(th, __NR_rt_sigprocmask, args);
+        if (r != 0) return r;
+    } while (during_call(th->sigmask, sig_priv(ts)->vpend) != mask);
+    *held = sig_priv(ts)->vpend & th->sigmask & mask;
+    requeue(ts, *held);
+    return 0;
 }
 
 void sig_give_back(struct tstate *ts) { requeue(ts, sig_priv(ts)->vpend & rt_th(ts)->sigmask); }
