@@ -59,9 +59,14 @@ class Run:
         """Write it to a trace's folder."""
         data = {**vars(self), "syscalls": list(self.syscalls.items())}
         path = os.path.join(folder, "raw", RUN)
-        with open(path + ".new", "w", encoding="utf-8", errors="surrogateescape") as file:
-            json.dump(data, file)
-        os.replace(path + ".new", path)
+        try:
+            with open(path + ".new", "w", encoding="utf-8", errors="surrogateescape") as file:
+                json.dump(data, file)
+            os.replace(path + ".new", path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(path + ".new")
+            raise
 
     @classmethod
     def load(cls, folder: str) -> Run:

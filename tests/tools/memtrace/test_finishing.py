@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 from tools.memtrace.raw import NO_WORD, R, Raw, W, access, entries, event, run
 
 from interpose.jit._native import lib
-from interpose.tools.memtrace.finishing import FinishError, finish
+from interpose.tools.memtrace import finishing
+from interpose.tools.memtrace.finishing import FinishError, Run, finish
 
 READ, WRITE, INSTR, MARKER, NO_FETCH, ENCODING = 0, 1, 10, 28, 29, 47
 DIRECT_JUMP, INDIRECT_JUMP, CALL, RETURN, TAKEN, UNTAKEN = 11, 12, 14, 16, 48, 49
@@ -551,3 +554,21 @@ def test_chunks_and_threads(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "trace" / "cpu_schedule.bin.zip") as archive:
         assert archive.namelist() == ["3"]
         assert archive.read("3") == data
+
+
+def test_what_is_known_is_saved_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is full leaves what was there before, and no part of what comes instead."""
+
+    def filled(_data: object, file: TextIO) -> None:
+        file.write("{")
+        raise OSError(errno.ENOSPC, "full")
+
+    (tmp_path / "raw").mkdir()
+    known = Run("prog", 7)
+    known.save(str(tmp_path))
+    known.functions.append((0x1000, 1, 2, False))
+    monkeypatch.setattr(finishing.json, "dump", filled)
+    with pytest.raises(OSError, match="full"):
+        known.save(str(tmp_path))
+    assert [path.name for path in (tmp_path / "raw").iterdir()] == ["run.json"]
+    assert Run.load(str(tmp_path)).functions == []
