@@ -217,11 +217,26 @@ class Fifos:
                     os.unlink(path)
         self._made = []
 
+    def leave_alone(self) -> None:
+        """The program goes on without us, and nobody would remove the files if we were killed then.
+
+        A conversation under way goes on, and its files stay, until it does.
+        """
+        if self._receiver is None:
+            self.withdraw()
+
+    def come_back(self) -> None:
+        """It does not go."""
+        if self.pid and not self._made:
+            pid = self.pid
+            self.close()
+            self.wanted = pid
+
     # -- talk ----------------------------------------------------------------------------------
 
     def serve(self) -> None:
         """Take what has come; from the event loop, when a watched file says something, and now and then."""
-        if self.wanted:
+        if self.wanted and not self._supervisor.leaving:
             self.open(self.wanted)
         while self._from >= 0 and not self._is_silent:
             try:

@@ -749,6 +749,8 @@ class Supervisor:
         if self.pending_exec is not None:
             self.pending_exec.drop()
             self.pending_exec = None
+        if self.leaving and self.fifos is not None:
+            self.fifos.come_back()
         self.leaving = False
 
     def on_exec(self, slot: Any) -> None:

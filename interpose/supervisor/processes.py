@@ -215,6 +215,8 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
     slot.r[0] = 0
     if not slot.a[3] or not is_traced(supervisor.config.core, path, argv):
         supervisor.leaving = not slot.a[2]  # a vfork child has no supervisor of its own
+        if supervisor.leaving and supervisor.fifos is not None:
+            supervisor.fifos.leave_alone()
         return  # a[3]: the runtime could follow (no setuid program, an ELF file of our machine)
     session = supervisor.session
     memory = Memory()
@@ -239,6 +241,8 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
         memory.unmap()
         _close(ours, theirs, runtime, *memory.descriptors())
         return
+    old = session.memory.header.left_files  # the process keeps its number, and these files
+    ffi.memmove(memory.header.left_files, old, ffi.sizeof(old))
     _send(session.sock_fd, (runtime, *memory.descriptors(), theirs))
     _close(theirs, runtime)
     supervisor.pending_exec = PendingExec(memory, ours, pid, argv)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from life.running import TOOLS, command, compile_guest, environment, run, state, wait_until
+from life.running import TOOLS, command, compile_guest, environment, processes_with, run, state, wait_until
 
 from interpose.jit._native import lib
 from interpose.options.core import DELAY_PLACES
@@ -71,6 +72,44 @@ def test_no_file_outlives_the_program(tmp_path: Path, tool: str) -> None:
     assert wait_until(lambda: not os.listdir(tmp_path) or process.poll() is not None)
     assert process.poll() is None
     assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize("options", [(), ("--trace-children=yes",)], ids=["natively", "traced"])
+def test_no_file_outlives_a_program_that_executes(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Natively nobody is left who would remove what a killed supervisor leaves; a traced one knows of it."""
+    token = f"TOKEN={tmp_path}"
+    words = [*command("-q", "--delays=hangup=60000", *options), "/bin/sh", "-c", "echo 1; exec cat"]
+    surroundings = environment(TMPDIR=str(tmp_path), TOKEN=str(tmp_path))
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(words, env=surroundings, **pipes) as process:  # type: ignore[call-overload]
+        assert process.stdout.readline() == b"1\n"
+        process.stdin.write(b"2\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"2\n"
+        assert bool(os.listdir(tmp_path)) is bool(options)
+        for pid in set(processes_with(token)) - {process.pid}:
+            os.kill(pid, signal.SIGKILL)
+        process.stdin.close()
+        assert process.wait(60) == bool(options)
+    assert not os.listdir(tmp_path)
+
+
+def test_files_come_back_when_an_exec_fails(tmp_path: Path) -> None:
+    """The kernel refuses what the program wants to be: it can be reached as before."""
+    (tmp_path / "broken").write_bytes(b"\x7fELF")
+    (tmp_path / "broken").chmod(0o755)
+    code = "import os, sys\ntry: os.execv('./broken', ['x'])\nexcept OSError: print(1)\nsys.stdin.read()"
+    place = tmp_path / "place"
+    place.mkdir()
+    words = [*command("-q"), "/usr/bin/python3", "-SIu", "-c", code]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    surroundings = environment(TMPDIR=str(place))
+    with subprocess.Popen(words, env=surroundings, cwd=tmp_path, **pipes) as process:  # type: ignore[call-overload]
+        assert process.stdout.readline() == b"1\n"
+        assert wait_until(lambda: len(os.listdir(place)) == 3)
+        process.stdin.close()
+        assert process.wait(60) == 0
+    assert not os.listdir(place)
 
 
 LEFT_BY_ITS_FIRST = """
