@@ -110,6 +110,13 @@ struct ip_put {
     uint64_t len; /* bytes that follow; the next one is 8-aligned */
 };
 
+/* What else the answer to a client request says, in r[3]. */
+enum ip_answer {
+    IP_ANSWER_GIVEN,
+    IP_ANSWER_ENDS, /* the program with the status in r[1], for the report of --exit-on-first-error is out */
+    IP_ANSWER_NONE, /* nobody knows such a request, and that has been told where it is to be */
+};
+
 /* Where --delays has a process stand still: between two steps that another process can come between.  Those of the
  * runtime, then the supervisor's. */
 enum ip_delay {

@@ -162,4 +162,5 @@ def answer(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int
         supervisor.log.plain(
             f"Warning: unhandled client request: 0x{code:x}{owner}; its default answer is given"
         )
+    slot.r[3] = lib.IP_ANSWER_NONE  # the runtime need not ask again
     return default

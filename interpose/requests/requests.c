@@ -43,9 +43,16 @@ u32 rt_put_answer(const struct ip_slot *s) {
 /* A tool's own request: its letters are in the upper half. */
 static bool is_tools(u64 code) { return code >> 16 != 0; }
 
+/* Requests that nobody knows, of another tool's for instance: programs that mark their own heap make a great many.
+ * Each at the place that its number has, the last one met there. */
+static u64 unknown[64];
+static u64 *place_of(u64 code) { return &unknown[(code ^ code >> 16) % (sizeof unknown / sizeof unknown[0])]; }
+
 /* What Python answers; what a tool makes of its requests may need the stack. */
 static u64 ask(struct tstate *ts, const u64 w[6], u64 next_pc, u64 dflt) {
     struct ip_slot *s = rt_slot(ts);
+    u64 *known = place_of(w[0]);
+    if (w[0] && __atomic_load_n(known, __ATOMIC_RELAXED) == w[0]) return dflt;
     s->a[0] = dflt;
     s->a[1] = next_pc;
     s->a[2] = ts->gpr[IP_RSP];
@@ -55,7 +62,10 @@ static u64 ask(struct tstate *ts, const u64 w[6], u64 next_pc, u64 dflt) {
     if ((w[0] == INTERPOSE_RQ_PRINTF_BACKTRACE_VALIST_BY_REF || is_tools(w[0])) && (rt.flags & IP_C_CALLSTACK))
         s->len += (u32)sizeof(u64) * rt_stack_trace(ts, (u64 *)(void *)s->data + 6, TRACE_MAX);
     rt_request_python(ts, IP_R_REQUEST);
-    if (s->r[3]) sys1(__NR_exit_group, (long)s->r[1]); /* --exit-on-first-error: the report is out */
+    if (s->r[3] == IP_ANSWER_ENDS) sys1(__NR_exit_group, (long)s->r[1]);
+    if (s->r[3] == IP_ANSWER_NONE) __atomic_store_n(known, w[0], __ATOMIC_RELAXED);
+    if (w[0] == INTERPOSE_RQ_CLO_CHANGE) /* from -v on they are told */
+        for (u32 i = 0; i < sizeof unknown / sizeof unknown[0]; i++) __atomic_store_n(&unknown[i], 0, __ATOMIC_RELAXED);
     rt_put_answer(s);
     return s->r[0];
 }

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from interpose.jit._native import lib
+from interpose.requests.core import answer
 
 Build = Callable[..., Path]
 Engine = Callable
@@ -67,6 +71,28 @@ def test_unknown_requests_are_named_when_verbose(build: Build, run: Engine) -> N
         "Warning: unhandled client request: 0x1999; its default answer is given",
         "Warning: unhandled client request: 0x515a0003 of tool 'QZ'; its default answer is given",
     ]
+
+
+def test_unknown_requests_are_named_once_it_is_verbose(build: Build, run: Engine) -> None:
+    result = run("none", build("unknown_later.c"))
+    told = [line for line in result.messages if "client request" in line]
+    assert told == [
+        "Warning: unhandled client request: 0x515a0003 of tool 'QZ'; its default answer is given",
+    ]
+    assert result.code == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "says"), [(0x515A0003, lib.IP_ANSWER_NONE), (lib.INTERPOSE_RQ_LOAD_PDB_DEBUGINFO, 0)]
+)
+def test_the_runtime_is_told_what_nobody_knows(code: int, says: int) -> None:
+    """So that it does not ask again."""
+    tool = SimpleNamespace(request=lambda slot, words, default: None)
+    core = SimpleNamespace(verbosity=1)
+    supervisor = SimpleNamespace(tool=tool, config=SimpleNamespace(core=core))
+    slot = SimpleNamespace(r=[0, 0, 0, 0])
+    answer(supervisor, slot, [code, 0, 0, 0, 0, 0], 7)  # type: ignore[arg-type]
+    assert slot.r[3] == says
 
 
 def test_unknown_requests_of_memcheck_are_told_once(build: Build, run: Engine) -> None:

@@ -39,7 +39,7 @@ def _leak_check(tool: Tool, slot: Any, words: Sequence[int]) -> int:
     tool.leaks.run(tool.live_blocks(), tool.space, options)
     if tool.errors.must_exit:
         tool.supervisor.stop_client(slot, tool.config.core.error_exitcode)
-        slot.r[3] = 1
+        slot.r[3] = lib.IP_ANSWER_ENDS
     return 0
 
 
