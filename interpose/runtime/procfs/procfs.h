@@ -5,6 +5,7 @@
  *   procfs.c       which file a descriptor or a path is; exe
  *   procfs_read.c  reading through marked descriptors
  *   procfs_text.c  maps, smaps, numa_maps, smaps_rollup
+ *   procfs_pages.c what the program's pages use
  *   procfs_stat.c  status, stat, statm, limits
  */
 #ifndef INTERPOSE_PROCFS_H
@@ -63,6 +64,7 @@ struct proc_usage {
     u64 rss, anon, file, shmem;
 };
 bool proc_usage(struct proc_usage *u);
+bool proc_usage_by_text(struct proc_usage *u); /* the same, by the kernel's text of all mappings, ours included */
 /* Size of its mappings in bytes. */
 struct proc_sizes {
     u64 all, data, stack, code, lib;

@@ -276,7 +276,7 @@ static bool sum_up(struct proc_text *kernel, struct smaps_field *sum, u32 *count
     return true;
 }
 
-bool proc_usage(struct proc_usage *u) {
+bool proc_usage_by_text(struct proc_usage *u) {
     struct proc_text kernel = {0};
     struct smaps_field sum[MAX_FIELDS];
     u32 count = 0;

@@ -69,6 +69,15 @@ def test_same_without_capabilities(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
+def test_what_pages_are_in_use(tmp_path: Path, tool: str) -> None:
+    """Status, statm and smaps agree; natively they may not (the kernel sums up late)."""
+    program = f"./{compile_guest('identity/usage.c', tmp_path).name}"
+    facts = "status 1, statm 1, anonymous 1, parts 1, enough 1\n"
+    expected = "".join(f"{when}: {facts}" for when in ("small pages", "huge zeros", "huge page"))
+    assert run([*command(f"--tool={tool}", "-q"), program], cwd=tmp_path).stdout == expected
+
+
+@pytest.mark.parametrize("tool", TOOLS)
 def test_hard_limit_on_memory(tmp_path: Path, tool: str) -> None:
     """A limit that the runtime cannot lift counts the shadow, too: the program runs out earlier, no worse."""
     import resource
