@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json.encoder
 import os
 import time
-from json import JSONEncoder
+from json.encoder import JSONEncoder, encode_basestring
 
 from interpose import __version__
 from interpose.errors import InterposeError
-from interpose.plain import cache
 
 from .errors import AuxPart, Error
 from .jsonversion import FORMAT, VERSION
@@ -24,7 +24,7 @@ from .suppressions import GeneratedSuppression, generate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from interpose.options.parse import Config
@@ -34,7 +34,19 @@ if TYPE_CHECKING:
     from .suppressions import Suppression
 
 
-_encode = JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
+_encoder = JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False)
+
+
+def _made_encode() -> Callable[[Any], str]:
+    """What ``JSONEncoder.encode`` does, by an encoder that is made once, not for each record."""
+    make = json.encoder.c_make_encoder  # type: ignore[attr-defined]
+    if make is None:
+        return _encoder.encode
+    encode = make(None, _encoder.default, encode_basestring, None, ":", ",", False, False, _encoder.allow_nan)
+    return lambda value: "".join(encode(value, 0))
+
+
+_encode = _made_encode()
 
 
 def _text(value: str) -> str:
@@ -200,7 +212,7 @@ class JsonReport(RecordOutput):
         """What the program prints by a request."""
         frames = None
         if resolver is not None and stack is not None:
-            frames = stack_list(resolver.frames(stack))
+            frames = _stack_of(resolver, stack)
         self.record("client_message", thread=thread_object(tid, name), text=text, stack=frames)
 
     def mark(self, text: str, repeats: Iterable[tuple[int, int]]) -> None:
@@ -315,7 +327,6 @@ def thread_object(tid: int, name: str | None) -> dict[str, Any] | None:
     return {"id": tid, "name": name} if name else {"id": tid}
 
 
-@cache
 def _frame(frame: ResolvedFrame) -> str:
     content: dict[str, Any] = {"ip": f"{frame.ip:#x}"}
     for key, value in (
@@ -336,6 +347,11 @@ def stack_list(frames: Iterable[ResolvedFrame]) -> Encoded:
     return _list(map(_frame, frames))
 
 
+def _stack_of(resolver: StackResolver, stack: Stack) -> Encoded:
+    """The same of a recorded one, whose frames are in many records."""
+    return _list(resolver.forms(stack, "json", _frame))
+
+
 def error_object(resolver: StackResolver, error: Error, number: int, suppressed: bool) -> dict[str, Any]:
     """What a record of an error holds."""
     origin = [part for part in error.aux if part.role == "origin"]
@@ -350,7 +366,7 @@ def error_object(resolver: StackResolver, error: Error, number: int, suppressed:
         "address": None if error.address is None else f"{error.address:#x}",
         "fd": error.fd,
         "path": error.path,
-        "stack": None if error.stack is None else stack_list(frames),
+        "stack": None if error.stack is None else _stack_of(resolver, error.stack),
         "aux": _list(aux) if aux else None,
         "origin": _aux_object(resolver, origin[0]) if origin else None,
     }
@@ -371,7 +387,7 @@ def error_object(resolver: StackResolver, error: Error, number: int, suppressed:
 def _aux_object(resolver: StackResolver, part: AuxPart) -> Encoded:
     content: dict[str, Any] = {"text": part.text.strip()}
     if part.stack is not None:
-        content["stack"] = stack_list(resolver.frames(part.stack))
+        content["stack"] = _stack_of(resolver, part.stack)
     for key, value in (("directory", part.dir), ("file", part.file), ("line", part.line)):
         if value is not None:
             content[key] = value

@@ -27,6 +27,7 @@ BELOW_MAIN_TEXT = "(below main)"
 
 _ADDRESS = (1 << 64) - 1
 _MOST_KNOWN = 1 << 14  # addresses whose frames are kept
+_MOST_LOOKED_UP = 64  # stacks whose frames are kept together
 _MAIN = "main"
 _BELOW_MAIN = frozenset(
     {"__libc_start_main", "__libc_start_call_main", "generic_start_main", "__libc_start_main_impl", "_start"}
@@ -165,8 +166,8 @@ class _Shown(NamedTuple):
     """The frames of an address."""
 
     frames: list[ResolvedFrame]
-    texts: list[str]
-    """Theirs, empty until somebody asks: reports in other forms do not."""
+    texts: dict[str, list[str]]
+    """Theirs, by the form of the report that has asked for them."""
     special: _Special | None
 
 
@@ -200,6 +201,7 @@ class StackResolver:
         self.hooks: HookFrames | None = None
         self._cache: dict[int, tuple[tuple[ResolvedFrame, _Place], ...]] = {}
         self._shown = _Known(self._look_at)
+        self._looked_up: dict[Stack, tuple[list[_Shown], int]] = {}
         self._addresses: dict[int, int] = {}
         self._inside = _Inside()
         self._cache_key: tuple[bool, bool, bool] | None = None
@@ -225,6 +227,7 @@ class StackResolver:
         """Drop what was looked up: an object came or went."""
         self._cache.clear()
         self._shown.clear()
+        self._looked_up.clear()
 
     def all_frames(self, stack: Stack) -> list[ResolvedFrame]:
         """All frames of a stack, inlined ones and those below ``main`` included; what suppressions match."""
@@ -243,19 +246,31 @@ class StackResolver:
 
     def texts(self, stack: Stack) -> list[str]:
         """The same frames as text, each its address and what is there."""
+        return self.forms(stack, "text", self._text)
+
+    def forms(self, stack: Stack, form: str, write: Callable[[ResolvedFrame], str]) -> list[str]:
+        """The same frames, each as ``write`` has it, which is kept under the name of the form."""
         found, end = self._look_up(stack)
         shown: list[str] = []
         for frames, texts, special in found:
             if special is not None and special.starts_thread:
-                return [self._text(frame) for frame in self.frames(stack)]
-            if not texts:
-                texts += map(self._text, frames)
-            shown += texts
+                return [write(frame) for frame in self.frames(stack)]
+            known = texts.get(form)
+            if known is None:
+                known = texts[form] = [write(frame) for frame in frames]
+            shown += known
         return shown[:end]
 
     def _look_up(self, stack: Stack) -> tuple[list[_Shown], int]:
-        """What is known of each address, and how many of the frames are shown."""
+        """What is known of each address, and how many of the frames are shown.
+
+        Of few stacks it is kept: each form of a report asks for those of an error, and many errors for that
+        of their block.
+        """
         self._check_options()
+        known = self._looked_up.get(stack)
+        if known is not None:
+            return known
         found = list(map(self._shown.__getitem__, stack))
         count = after_main = after_start = 0
         for frames, _, special in found:
@@ -263,7 +278,10 @@ class StackResolver:
                 after_main = count + special.main if special.main else after_main
                 after_start = after_start or (count + special.start if special.start else 0)
             count += len(frames)
-        return found, after_main or after_start or count
+        if len(self._looked_up) >= _MOST_LOOKED_UP:
+            self._looked_up.clear()
+        known = self._looked_up[stack] = found, after_main or after_start or count
+        return known
 
     def may_end(self, stack: Stack) -> bool:
         """Whether the frames that are shown could be those of the innermost address alone."""
@@ -278,7 +296,7 @@ class StackResolver:
         start = places.index(_Place.BELOW_MAIN) + 1 if _Place.BELOW_MAIN in places else 0
         starts_thread = any(frame.symbol in _THREAD_STARTS for frame in frames)
         special = _Special(main, start, starts_thread) if main or start or starts_thread else None
-        return _Shown(frames, [], special)
+        return _Shown(frames, {}, special)
 
     def _text(self, frame: ResolvedFrame) -> str:
         return f"0x{frame.ip:X}: {describe_frame(frame, self.options)}"

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 """An element: name, and text or children, of which some may be lines already."""
 
 
-_MOST_FRAMES = 20_000
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 # What has an escape, and what no document may hold, escaped or not (XML 1.0, production 2).
 _SPECIAL = re.compile("[&<>\r]|[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -151,13 +150,12 @@ class XmlSink(XmlWriter):
         super().__init__(write, protocol)
         self.resolver = resolver
         self.with_suppressions = with_suppressions
-        self._frames: dict[ResolvedFrame, str] = {}
 
     # -- errors (the sink's side) --------------------------------------------------------------------------
 
     def show(self, error: Error) -> None:
         """One error."""
-        lines = render(("error", self._error(error)))
+        lines = self._error(error)
         if self.with_suppressions:
             candidate = generate(error, self.resolver.frames(error.stack or ()))
             if candidate is not None:
@@ -177,49 +175,57 @@ class XmlSink(XmlWriter):
         """A generated suppression, once more after its error."""
         self._lines(_suppression(candidate))
 
-    def _error(self, error: Error) -> list[Node]:
-        nodes: list[Node] = [("unique", f"0x{error.unique:x}"), *_thread(error.tid, error.thread_name)]
-        nodes.append(("kind", error.kind.xml))
+    def _error(self, error: Error) -> list[str]:
+        """The lines of an error, of which a run may have very many: nothing is made of them but these."""
+        lines = ["<error>", f"  <unique>0x{error.unique:x}</unique>", f"  <tid>{_tid(error.tid)}</tid>"]
+        if error.thread_name:
+            lines.append(f"  <threadname>{escape(error.thread_name)}</threadname>")
+        lines.append(f"  <kind>{error.kind.xml}</kind>")
         if error.fd is not None:
-            nodes.append(("fd", error.fd))
+            lines.append(f"  <fd>{error.fd}</fd>")
             if error.path is not None:
-                nodes.append(("path", error.path))
+                lines.append(f"  <path>{escape(error.path)}</path>")
         text = " ".join(error.what)
         if error.leaked is None:
-            nodes.append(("what", text))
+            lines.append(f"  <what>{escape(text)}</what>")
         else:
             size, blocks = error.leaked
-            nodes.append(("xwhat", [("text", text), ("leakedbytes", size), ("leakedblocks", blocks)]))
+            lines += render(("xwhat", [("text", text), ("leakedbytes", size), ("leakedblocks", blocks)]), 2)
         if error.stack is not None:
-            nodes.append(self.stack(error.stack))
+            lines += self._stack(error.stack)
         for part in error.aux:
-            nodes.append(_aux(part))
+            if part.file is None:
+                lines.append(f"  <auxwhat>{escape(part.text)}</auxwhat>")
+            else:
+                lines += render(_located(part, part.file), 2)
             if part.stack is not None:
-                nodes.append(self.stack(part.stack))
-        return nodes
+                lines += self._stack(part.stack)
+        lines.append("</error>")
+        return lines
+
+    def _stack(self, stack: Stack) -> list[str]:
+        """The lines of a stack trace, at the one depth that it has."""
+        return ["  <stack>", *self.resolver.forms(stack, "xml", self._frame), "  </stack>"]
 
     def stack(self, stack: Stack) -> Node:
         """A stack trace. Frames of replaced functions have no source: consumers blame the first that has."""
-        frames = self.resolver.frames(stack)
-        if len(self._frames) >= _MOST_FRAMES:
-            self._frames.clear()
-        return ("stack", [self._frames.get(frame) or self._frame(frame) for frame in frames])
+        return ("stack", self.resolver.forms(stack, "xml", self._frame))
 
     def _frame(self, frame: ResolvedFrame) -> str:
-        """The lines of a frame, at the one depth that stacks have; most are in other stacks, too."""
-        nodes: list[Node] = [("ip", f"0x{frame.ip:X}")]
-        source = frame.obj not in self.resolver.options.own_objects
-        for name, value in (
-            ("obj", frame.obj),
-            ("fn", frame.name),
-            ("dir", frame.dir if source else None),
-            ("file", frame.file if source else None),
-            ("line", frame.line if source else None),
-        ):
-            if value is not None:
-                nodes.append((name, value))
-        made = self._frames[frame] = "\n".join(render(("frame", nodes), 4))
-        return made
+        """The lines of a frame, at the one depth that stacks have."""
+        text = f"    <frame>\n      <ip>0x{frame.ip:X}</ip>\n"
+        if frame.obj is not None:
+            text += f"      <obj>{escape(frame.obj)}</obj>\n"
+        if frame.name is not None:
+            text += f"      <fn>{escape(frame.name)}</fn>\n"
+        if frame.obj not in self.resolver.options.own_objects:
+            if frame.dir is not None:
+                text += f"      <dir>{escape(frame.dir)}</dir>\n"
+            if frame.file is not None:
+                text += f"      <file>{escape(frame.file)}</file>\n"
+            if frame.line is not None:
+                text += f"      <line>{frame.line}</line>\n"
+        return f"{text}    </frame>"
 
     # -- other events ----------------------------------------------------------------------------------------
 
@@ -255,19 +261,18 @@ class XmlSink(XmlWriter):
         """How often each error and each suppression occurred, and from protocol 6 on ``error_summary``; the
         latter two not with ``-q``."""
         recorded = [error for error in errors.recorded() if error.suppressed_by is None]
-        self.element(
-            (
-                "errorcounts",
-                [("pair", [("count", error.count), ("unique", f"0x{error.unique:x}")]) for error in recorded],
-            )
-        )
+        pairs = [
+            f"  <pair>\n    <count>{error.count}</count>\n    <unique>0x{error.unique:x}</unique>\n  </pair>"
+            for error in recorded
+        ]
+        self.element(("errorcounts", pairs))
         if errors.options.verbosity < 1:
             self._lines([""])  # in the place of what follows, as in Valgrind
             return
         if errors.options.lists_errors():
             used = errors.suppressions.used()
-            pairs: list[Node] = [("pair", [("count", entry.count), ("name", entry.name)]) for entry in used]
-            self.element(("suppcounts", pairs))
+            uses: list[Node] = [("pair", [("count", entry.count), ("name", entry.name)]) for entry in used]
+            self.element(("suppcounts", uses))
         if self.protocol < 6:
             return
         self.element(
@@ -287,17 +292,20 @@ def _command(words: Sequence[str]) -> list[Node]:
     return [("exe", words[0]), *(("arg", word) for word in words[1:])]
 
 
+def _tid(tid: int) -> int:
+    """An element must have one, though no thread be responsible."""
+    return tid or 1
+
+
 def _thread(tid: int, name: str | None) -> list[Node]:
-    nodes: list[Node] = [("tid", tid or 1)]  # an element must have one, though no thread be responsible
+    nodes: list[Node] = [("tid", _tid(tid))]
     if name:
         nodes.append(("threadname", name))
     return nodes
 
 
-def _aux(part: AuxPart) -> Node:
-    if part.file is None:
-        return ("auxwhat", part.text)
-    nodes: list[Node] = [("text", part.text), ("file", part.file)]
+def _located(part: AuxPart, file: str) -> Node:
+    nodes: list[Node] = [("text", part.text), ("file", file)]
     if part.line is not None:
         nodes.append(("line", part.line))
     if part.dir is not None:

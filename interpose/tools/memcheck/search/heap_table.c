@@ -80,25 +80,40 @@ static void consider_span(struct search *s, const struct ip_heap_span *span, uin
         consider_all(s, (uint64_t)span->records + first * sizeof(struct ip_heap_block), last - first + 1);
 }
 
+/* Of as many units as one look-up is about, mostly one, or two at the end of a span. */
+#define UNITS 8
+
 static void consider_spans(struct search *s, uint64_t map) {
     uint64_t lo = s->addr > s->distance ? s->addr - s->distance : 0, hi = s->addr + s->distance, held = 0;
     if (hi >= IP_CLIENT_END) hi = IP_CLIENT_END - 1;
-    for (uint64_t unit = lo / IP_HEAP_UNIT; unit <= hi / IP_HEAP_UNIT; unit++) {
+    uint64_t spans[UNITS], count, end = hi / IP_HEAP_UNIT + 1;
+    for (uint64_t unit = lo / IP_HEAP_UNIT; unit < end; unit += count) {
+        /* Units of one leaf are read together: each read is a call of the system. */
+        count = end - unit < UNITS ? end - unit : UNITS;
+        if (count > LEAF + 1 - (unit & LEAF)) count = LEAF + 1 - (unit & LEAF);
         uint64_t leaf = word_at(s->mem, map + 8 * (unit >> IP_HEAP_LEAF_BITS));
-        uint64_t at = leaf ? word_at(s->mem, leaf + 8 * (unit & LEAF)) : 0;
-        struct ip_heap_span span;
-        if (!at || at == held || !read_from(s->mem, &span, sizeof span, at)) continue;
-        held = at;
-        consider_span(s, &span, lo, hi);
+        if (!leaf || !read_from(s->mem, spans, count * sizeof *spans, leaf + 8 * (unit & LEAF))) continue;
+        for (uint64_t i = 0; i < count; i++) {
+            struct ip_heap_span span;
+            if (!spans[i] || spans[i] == held || !read_from(s->mem, &span, sizeof span, spans[i])) continue;
+            held = spans[i];
+            consider_span(s, &span, lo, hi);
+        }
     }
 }
 
 size_t ip_heap_near(int mem, uint64_t table, uint64_t addr, uint64_t distance, struct ip_near_block *out, size_t max) {
     struct search s = {mem, addr, distance, out, max, 0};
-    if (word_at(mem, table + offsetof(struct ip_heap_table, has_others)))
+    struct {
+        uint64_t unit_map, has_others;
+    } head;
+    _Static_assert(offsetof(struct ip_heap_table, has_others) == offsetof(struct ip_heap_table, unit_map) + 8,
+                   "read together");
+    if (!read_from(mem, &head, sizeof head, table + offsetof(struct ip_heap_table, unit_map))) return 0;
+    if (head.has_others)
         consider_table(&s, table);
     else
-        consider_spans(&s, word_at(mem, table + offsetof(struct ip_heap_table, unit_map)));
+        consider_spans(&s, head.unit_map);
     return s.found;
 }
 
