@@ -31,6 +31,8 @@ class Header(NamedTuple):
     cmd: str
     part: int
     thread: int | None
+    first_block: int
+    """Where the part before ended."""
     trigger: str
     caches: Sequence[str]
 
@@ -41,6 +43,8 @@ class Counts:
     def __init__(self, n_events: int) -> None:
         self.n_events = n_events
         self.raw: Any = ffi.gc(ffi.new("struct cg_taken *"), lib.cg_release)
+        self.last_block = 0
+        """How many blocks have run since the program began."""
 
     def take(self, client: Client, thread: int, jumps: bool, before: Counts | None) -> None:
         """Read the client's tables; contexts keep the numbers that they had ``before``."""
@@ -49,10 +53,12 @@ class Counts:
         root = client.symbol(lib.IP_SYM_TOOL)
         if lib.cg_take(self.raw, client.memory_fd(), root, self.n_events, thread, jumps) != 0:
             self.raw.n_rows = 0
+        self.last_block = self.raw.n_blocks
 
     def since(self, before: Counts) -> Counts:
         """What was counted after ``before`` was taken."""
         result = Counts(self.n_events)
+        result.last_block = self.last_block
         now, copy = self.raw, result.raw
         lib.cg_inherit(copy, now)
         copy.row_bytes, copy.n_rows, copy.n_blocks = now.row_bytes, now.n_rows, now.n_blocks
@@ -132,7 +138,7 @@ class ProfileWriter:
         descriptions = [
             (f"{name} cache", text) for name, text in zip(("I1", "D1", "LL"), head.caches, strict=True)
         ]
-        descriptions.append(("Timerange", f"Basic block 0 - {counts.raw.n_blocks}"))
+        descriptions.append(("Timerange", f"Basic block {head.first_block} - {counts.last_block}"))
         descriptions.append(("Trigger", head.trigger))
         writer.frame.part_header(
             pid=head.pid,

@@ -78,6 +78,8 @@ class Tool(BaseTool):
         self.writer = ProfileWriter(self.config, self.functions)
         self._before: dict[int, Counts] = {}
         """By thread (0: all of them): what the last dump or zero found."""
+        self._written: dict[int, int] = {}
+        """By thread: the last block that its last part has."""
         self._latest: Counts | None = None
         self._collected = [0] * len(self.writer.events)
         """What all parts have: not what was there at a zero."""
@@ -358,9 +360,11 @@ class Tool(BaseTool):
             self._cmd,
             self.part,
             thread or None,
+            self._written.get(thread, 0),
             trigger,
             self._caches,
         )
+        self._written[thread] = counts.last_block
         try:
             if tool.combine_dumps:
                 if self._combined is None:

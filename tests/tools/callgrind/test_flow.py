@@ -151,6 +151,22 @@ def test_combined(flow, tmp_path):
     assert named(found.ir) == OWN
 
 
+@pytest.mark.parametrize("others", [["--zero-before=strings"], ["--cache-sim=yes"]])
+def test_ranges_of_parts(flow, tmp_path, others):
+    """Each part says from which block to which it goes: from where the one before ended, whatever was zeroed."""
+    options = ["--combine-dumps=yes", "--dump-before=catcher", "--dump-after=catcher"]
+    whole = profile(tmp_path, flow, *others[1:])
+    found = profile(tmp_path, flow, *options, *others)
+    ranges = []
+    for part in [*found.parts, *whole.parts]:
+        words = part.description("Timerange").split()
+        assert words[:2] == ["Basic", "block"]
+        ranges.append((int(words[2]), int(words[4])))
+    (begin, first), (second, third), (fourth, end), of_all = ranges
+    assert begin == 0 < first == second < third == fourth < end
+    assert of_all[0] == 0
+
+
 def test_uncompressed(flow, tmp_path):
     """--compress-strings=no, --compress-pos=no: the same in more words."""
     found = profile(tmp_path, flow, "--compress-strings=no", "--compress-pos=no", "--dump-instr=yes")
