@@ -153,7 +153,7 @@ def test_combined(flow, tmp_path):
 
 @pytest.mark.parametrize("others", [["--zero-before=strings"], ["--cache-sim=yes"]])
 def test_ranges_of_parts(flow, tmp_path, others):
-    """Each part says from which block to which it goes: from where the one before ended, whatever was zeroed."""
+    """Each part says which blocks it has: from where the one before ended, whatever was zeroed."""
     options = ["--combine-dumps=yes", "--dump-before=catcher", "--dump-after=catcher"]
     whole = profile(tmp_path, flow, *others[1:])
     found = profile(tmp_path, flow, *options, *others)
