@@ -24,7 +24,7 @@ from .guard import Guard
 from .inspect import Inspector
 from .protocol import ProtocolError, Reader, frame
 from .records import Record, quote
-from .target import Program, relay, text
+from .target import Program, check_reached, relay, text
 
 _PIECE = 1 << 16
 _POLL_SECONDS, _STOP_SECONDS = 0.25, 20
@@ -205,14 +205,14 @@ class Server:
         self._stop_on_entry = bool(arguments.get("stopOnEntry"))
         gdb = self._open(arguments)
         try:
-            os.kill(pid, 0)
+            check_reached(text(arguments, "vgdbPrefix"), pid)
             path = text(arguments, "program")
             path = os.path.abspath(path) if path else _executable(pid)
             with contextlib.suppress(OSError):
                 self._go_to(gdb, os.readlink(f"/proc/{pid}/cwd"))
             self._connect(gdb, path, text(arguments, "vgdbPrefix"), pid)
             self._after.append(lambda: self.event("initialized"))
-        except (GdbError, OSError, ValueError):
+        except (GdbError, OSError, TypeError, ValueError):
             self._leave(kill=False)
             raise
 

@@ -12,11 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 from interpose.console import start_words
+from interpose.vgdb.found import default_prefix, search
+from interpose.vgdb.voice import VgdbError, Voice
 
+from .gdb import GdbError
 from .guard import Guard
 
 _PIECE = 1 << 16
 _WAIT_SECONDS, _LOOK_SECONDS = 20, 0.05
+_BIRTH_SECONDS = 2  # until a process that lives can be reached at the latest
 
 
 def texts(arguments: dict[str, Any], name: str) -> list[str]:
@@ -41,6 +45,19 @@ def relay(prefix: str, pid: int) -> str:
     """The command by which gdb reaches the program's server."""
     words = [*start_words("interpose.vgdb.cli"), "-q", f"--wait={_WAIT_SECONDS}", f"--pid={pid}"]
     return shlex.join([*words, f"--vgdb-prefix={os.path.abspath(prefix)}"] if prefix else words)
+
+
+def check_reached(prefix: str, pid: int) -> None:
+    """Raises OSError for a process that is none, GdbError for one that has no server of ours."""
+    os.kill(pid, 0)
+    try:
+        search(
+            os.path.abspath(prefix) if prefix else default_prefix(), pid, _BIRTH_SECONDS, Voice(quiet=True)
+        )
+    except VgdbError:
+        raise GdbError(
+            f"process {pid} cannot be reached: it does not run under interpose, or under another --vgdb-prefix"
+        ) from None
 
 
 class Program:

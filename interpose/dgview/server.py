@@ -221,7 +221,11 @@ def _json(value: Any) -> tuple[bytes, str, dict[str, str]]:
 
 def serve(viewer: Viewer, port: int = 0) -> None:
     """Until it is interrupted."""
-    with Server(viewer, port) as server:
+    try:
+        server = Server(viewer, port)
+    except OSError as error:
+        raise InterposeError(f"port {port}: {error.strerror}") from None
+    with server:
         print(f"{viewer.path}: {server.url}", flush=True)
         threading.Thread(target=viewer.read_names, daemon=True).start()
         with suppress(KeyboardInterrupt):

@@ -322,6 +322,8 @@ def test_refusals(client: Client, program: Path, tmp_path: Path) -> None:
     assert "no such command" in client.ask("launch", program=str(program), gdb="/no/gdb")["message"]
     assert "has ended with status" in client.ask("launch", program="/no/program")["message"]
     assert not client.ask("attach", pid=1 << 22)["success"]
+    assert f"process {os.getpid()} cannot be reached" in client.ask("attach", pid=os.getpid())["message"]
+    assert "bad arguments" in client.ask("attach", pid=os.getpid(), vgdbPrefix=5)["message"]
     client.get("launch", program=str(program))
     assert "already" in client.ask("launch", program=str(program))["message"]
     assert "bad arguments" in client.ask("setBreakpoints", breakpoints=[{}])["message"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -163,3 +164,18 @@ def test_nothing_is_left_beside_a_file_that_is_no_log(tmp_path):
     path.write_bytes(bytes(range(256)) * 100)
     assert run(f"--png={tmp_path / 'p.png'}", path).returncode == 1
     assert os.listdir(tmp_path) == ["foreign"]
+
+
+def test_a_port_that_is_taken(trace):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = run(f"--port={port}", trace)
+    assert (done.returncode, done.stderr) == (1, f"port {port}: Address already in use\n")
+
+
+def test_a_file_that_cannot_be_read():
+    """Opens, and gives no byte."""
+    done = run("/proc/self/mem")
+    assert (done.returncode, done.stderr) == (1, "/proc/self/mem: at byte 0: Input/output error\n")

@@ -296,7 +296,12 @@ class Trace:
         buffer = bytearray(_BUFFER) if buffer is None else buffer
         into.raw.count = 0
         while end is None or state.n_instrs < end:
-            size = os.preadv(self._fd, [buffer], state.offset) if state.offset < 1 << 63 else 0
+            try:
+                size = os.preadv(self._fd, [buffer], state.offset) if state.offset < 1 << 63 else 0
+            except OSError as error:
+                raise FormatError(
+                    self.path, error.strerror or "cannot be read", offset=state.offset
+                ) from None
             if last is not None:
                 size = max(0, min(size, last - state.offset))
             at, begin = 0, state.offset
