@@ -56,7 +56,7 @@ def check_reached(prefix: str, pid: int) -> None:
         )
     except VgdbError:
         raise GdbError(
-            f"process {pid} cannot be reached: it does not run under interpose, or under another --vgdb-prefix"
+            f"process {pid} cannot be reached: it runs without interpose, or with another --vgdb-prefix"
         ) from None
 
 
