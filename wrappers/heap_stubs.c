@@ -156,19 +156,21 @@ OLD_NEW(__builtin_vec_new, SYM(10030, C_LIB, _Znam));
     }                                                                                                                  \
     IN_CXX(10050, fn)
 #define TAG const void *tag __attribute__((unused))
+/* Each before its array form, as above: of two forms that are one function (mimalloc, tcmalloc) the later here is
+ * what holds, and new and delete must come to be of one kind. */
 
-DELETE(_ZdaPvmSt11align_val_t, (void *p, size_t n, size_t a), IP_AK_NEW_ARRAY, n, a);
 DELETE(_ZdlPvmSt11align_val_t, (void *p, size_t n, size_t a), IP_AK_NEW, n, a);
-DELETE(_ZdaPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW_ARRAY, UNSAID, a);
+DELETE(_ZdaPvmSt11align_val_t, (void *p, size_t n, size_t a), IP_AK_NEW_ARRAY, n, a);
 DELETE(_ZdlPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW, UNSAID, a);
-DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW_ARRAY, UNSAID, a);
+DELETE(_ZdaPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW_ARRAY, UNSAID, a);
 DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW, UNSAID, a);
-DELETE(_ZdaPvm, (void *p, size_t n), IP_AK_NEW_ARRAY, n, UNSAID);
+DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW_ARRAY, UNSAID, a);
 DELETE(_ZdlPvm, (void *p, size_t n), IP_AK_NEW, n, UNSAID);
-DELETE(_ZdaPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW_ARRAY, UNSAID, UNSAID);
+DELETE(_ZdaPvm, (void *p, size_t n), IP_AK_NEW_ARRAY, n, UNSAID);
 DELETE(_ZdlPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW, UNSAID, UNSAID);
-DELETE(_ZdaPv, (void *p), IP_AK_NEW_ARRAY, UNSAID, UNSAID);
+DELETE(_ZdaPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW_ARRAY, UNSAID, UNSAID);
 DELETE(_ZdlPv, (void *p), IP_AK_NEW, UNSAID, UNSAID);
+DELETE(_ZdaPv, (void *p), IP_AK_NEW_ARRAY, UNSAID, UNSAID);
 
 ALSO(SYM(10050, C_LIB, __builtin_delete), SYM(10050, C_LIB, _ZdlPv));
 ALSO(SYM(10050, STDCXX, __builtin_delete), SYM(10050, C_LIB, _ZdlPv));
