@@ -7,7 +7,8 @@
 
 #define REQ_OVERLAP          0x4D430100
 #define REQ_PRINTF_BACKTRACE 0x1404 /* format, the va_list's address */
-#define BULK                 256    /* from here on a request costs less than a loop */
+#define BULK                 256    /* from here on a request costs less than a loop over words */
+#define BULK_BYTES           160    /* the same for one over bytes */
 
 typedef unsigned char uchar;
 #define INLINE static inline __attribute__((always_inline))
@@ -64,6 +65,23 @@ INLINE void copy_down(uchar *d, const uchar *s, size_t n) { /* from their ends *
             store2(d, load2(s));
         }
     for (; n; n--) *--d = *--s;
+}
+/* By bytes in any case. */
+INLINE void copy_bytes(void *dst, const void *src, size_t n) {
+    uchar *d = dst;
+    const uchar *s = src;
+    if (n >= BULK_BYTES && request(IP_HR_COPY, (u64)dst, (u64)src, n, 0, 0)) return;
+    /* One instruction for each way, as an error has one context for each. */
+    if (d <= s)
+        for (; n; n--) {
+            *d++ = *s++;
+            __asm__("" : "+r"(n));
+        }
+    else
+        for (d += n, s += n; n; n--) {
+            *--d = *--s;
+            __asm__("" : "+r"(n));
+        }
 }
 INLINE void copy_any(void *dst, const void *src, size_t n) {
     uchar *d = dst;
@@ -394,13 +412,14 @@ PUBLIC void *SYM(20300, C_LIB, __memcpy_chk)(void *d, const void *s, size_t n, s
     return d;
 }
 PUBLIC void *SYM(20290, C_LIB, mempcpy)(void *d, const void *s, size_t n) {
-    copy_apart(d, s, n, "mempcpy");
+    if (overlaps(d, n, s, n)) overlap("mempcpy", d, s, n);
+    copy_bytes(d, s, n);
     return (char *)d + n;
 }
 ALSO(SYM(20290, LD_SO, mempcpy), SYM(20290, C_LIB, mempcpy));
 VARIANTS(20290, mempcpy, SYM(20290, C_LIB, mempcpy));
 ERMS(20290, mempcpy, SYM(20290, C_LIB, mempcpy));
-PUBLIC void SYM(20230, C_LIB, bcopy)(const void *s, void *d, size_t n) { copy_any(d, s, n); }
+PUBLIC void SYM(20230, C_LIB, bcopy)(const void *s, void *d, size_t n) { copy_bytes(d, s, n); }
 PUBLIC void *SYM(20500, C_LIB, memccpy)(void *dst, const void *src, int c, size_t n) {
     uchar *d = dst;
     const uchar *s = src;
