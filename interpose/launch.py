@@ -123,7 +123,10 @@ def open_json(config: Config, names: FileNames) -> JsonReport | None:
 
 
 def _open_xml(config: Config, names: FileNames, log: Log) -> XmlReport | None:
-    if not config.core.xml:
+    core = config.core
+    if not core.xml:
+        if core.xml_kind == "file":  # a name that is none is wrong all the same; by a copy, as %n counts
+            FileNames(names.pid, names.environ, names.folder).expand("--xml-file", core.xml_file or "")
         return None
     from interpose.report.xmlfile import XmlReport
 

@@ -285,6 +285,14 @@ def test_refusals(words: list[str], message: bytes, program: Path) -> None:
     assert done.returncode == 1 and message in done.stderr and done.stdout == b""
 
 
+@pytest.mark.parametrize("name", ["", "a%z", "~/a", "a.%q{NOBODY_SETS_THIS}"])
+def test_a_name_that_is_none_without_xml(name: str, program: Path) -> None:
+    """The option is looked at, as the others are."""
+    done = run("--xml=no", f"--xml-file={name}", program)
+    assert done.returncode == 1 and done.stdout == b""
+    assert done.stderr.startswith(f"interpose: Bad option: --xml-file={name}\n".encode())
+
+
 def test_a_descriptor_that_is_none(program: Path) -> None:
     done = run("--xml-fd=77", program)
     assert done.returncode == 0
