@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from interpose.report.log import Log
     from interpose.report.xmlfile import XmlReport
 
-CHANNEL_SIZE = lib.IP_CHAN_SLOTS + lib.IP_SLOTS * lib.IP_SLOT_SIZE
+CHANNEL_SIZE = lib.IP_CHAN_XLT + lib.IP_XLT_MAX
 CACHE_SIZE = lib.IP_CACHE_MAX
 META_SIZE = lib.IP_META_MAX
 TINY_CACHE = 1 << 18
@@ -340,6 +340,7 @@ def start_translator(session: Session) -> None:
         TINY_CACHE if core.tiny_cache else lib.IP_CACHE_MAX,
         *stage_trace(session),
     )
+    lib.ip_service_socket(session.sock_fd)
     if status != 0:
         raise LaunchError(
             f"cannot start the translator: {os.strerror(-status)}; check 'ulimit -v' and 'ulimit -u'"

@@ -1,8 +1,6 @@
 /* A debugger's breakpoints: a block begins at each, and is nothing but an exit (IP_X_BREAK). */
-#include <stdlib.h>
 #include <string.h>
 
-#include "jit/lastwords.h"
 #include "jit/transtab.h"
 
 /* The first that is not below pc. */
@@ -33,9 +31,9 @@ void tt_set_break(struct transtab *t, uint64_t pc, bool set) {
     } else {
         if (t->n_breaks == t->breaks_cap) {
             uint32_t cap = t->breaks_cap ? 2 * t->breaks_cap : 64;
-            uint64_t *more = ip_alloc(cap, sizeof *more);
+            uint64_t *more = tt_alloc(t, cap, sizeof *more);
             if (t->n_breaks) memcpy(more, t->breaks, t->n_breaks * sizeof *more);
-            free(t->breaks);
+            tt_free(t, t->breaks, t->breaks_cap * sizeof *t->breaks);
             t->breaks = more;
             t->breaks_cap = cap;
         }

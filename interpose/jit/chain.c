@@ -1,12 +1,10 @@
 /* Chaining: a direct exit jumps straight to the block it leads to.  An exit
  * whose target has no translation yet waits for it.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "abi/inline/tt_hash.h"
 #include "abi/tstate.h"
-#include "jit/lastwords.h"
 #include "jit/transtab.h"
 
 #define WAIT_MIN (1u << 12) /* hashes of keys that exits wait for: they become more with these */
@@ -184,12 +182,12 @@ static void forget_check(struct transtab *t, uint32_t x) {
 
 void tt_init_waiting(struct transtab *t) {
     t->wait_size = WAIT_MIN;
-    t->wait = ip_alloc(WAIT_MIN, sizeof *t->wait);
+    t->wait = tt_alloc(t, WAIT_MIN, sizeof *t->wait);
     t->n_wait = 0;
 }
 
 void tt_forget_waiting(struct transtab *t) {
-    free(t->wait);
+    tt_free(t, t->wait, t->wait_size * sizeof *t->wait);
     tt_init_waiting(t);
 }
 
@@ -215,13 +213,13 @@ static void push_waiting(const struct transtab *t, uint32_t x, uint64_t key) {
 static void grow_waiting(struct transtab *t) {
     uint32_t *old = t->wait, size = t->wait_size;
     t->wait_size *= 2;
-    t->wait = ip_alloc(t->wait_size, sizeof *t->wait);
+    t->wait = tt_alloc(t, t->wait_size, sizeof *t->wait);
     for (uint32_t i = 0; i < size; i++)
         for (uint32_t x = old[i], next; x; x = next) {
             next = tt_xrec(t, x)->next_waiting;
             push_waiting(t, x, wanted(t, x));
         }
-    free(old);
+    tt_free(t, old, size * sizeof *old);
 }
 
 /* key: of the exit, in its canonical form.  One that waits already, for a binding came or went, is left there, and

@@ -1,8 +1,6 @@
 /* What tracking translations tell the runtime of their instructions: most are written like many others. */
-#include <stdlib.h>
 #include <string.h>
 
-#include "jit/lastwords.h"
 #include "jit/transtab.h"
 
 #define SHAPES_MIN (1u << 10)
@@ -19,20 +17,20 @@ static const struct ip_insn *shape_at(const struct transtab *t, uint32_t index) 
 }
 
 static void grow(struct transtab *t) {
-    uint32_t size = t->shapes_size ? 2 * t->shapes_size : SHAPES_MIN, *table = ip_alloc(size, sizeof *table);
+    uint32_t size = t->shapes_size ? 2 * t->shapes_size : SHAPES_MIN, *table = tt_alloc(t, size, sizeof *table);
     for (uint32_t i = 0; i < t->shapes_size; i++) {
         if (!t->shapes[i]) continue;
         uint32_t h = home(shape_at(t, t->shapes[i] - 1), size);
         while (table[h]) h = (h + 1) & (size - 1);
         table[h] = t->shapes[i];
     }
-    free(t->shapes);
+    tt_free(t, t->shapes, t->shapes_size * sizeof *t->shapes);
     t->shapes = table;
     t->shapes_size = size;
 }
 
 void tt_forget_shapes(struct transtab *t) {
-    free(t->shapes);
+    tt_free(t, t->shapes, t->shapes_size * sizeof *t->shapes);
     t->shapes = NULL;
     t->shapes_size = t->n_shapes = 0;
 }

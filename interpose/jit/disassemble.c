@@ -267,8 +267,8 @@ static bool is_checked(const struct ip_code_reader *rd, uint64_t pc, int len, ui
 
 /* The rest of the instruction cannot be fetched, but need not be: AMD's CPUs look at no ModRM byte of ud0 and
  * ud1 (APM volume 3, "UD0, UD1, UD2"). */
-static bool undefined_already(const struct ip_insn *in) {
-    return in->map == 1 && (in->opcode == 0xb9 || in->opcode == 0xff) && __builtin_cpu_is("amd");
+static bool undefined_already(const struct ip_insn *in, const struct ip_jit_opts *o) {
+    return o->amd && in->map == 1 && (in->opcode == 0xb9 || in->opcode == 0xff);
 }
 
 /* A block of one EXIT for bytes that cannot run. */
@@ -345,7 +345,7 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, co
         } else {
             len = ip_decode(buf, (size_t)avail, pc, in);
         }
-        if (len < 0 && undefined_already(in)) len = 0;
+        if (len < 0 && undefined_already(in, o)) len = 0;
         if (len <= 0) {
             if (i != 0) {
                 /* What comes before runs first; the fault belongs to a block of its own. */

@@ -3,7 +3,7 @@
  */
 #include "abi/count.h"
 #include "jit/emit.h"
-#include "jit/lastwords.h"
+#include "jit/ways.h"
 #include "abi/space.h"
 
 _Static_assert(UB_MAX_INSN <= UINT8_MAX && IP_PF_RECORDED <= UINT8_MAX, "a point has room for them");
@@ -593,9 +593,8 @@ static void emit_stub(struct em *m, const struct stub *s) {
 
 void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, uint32_t cold,
                     const struct ip_jit_opts *o) {
-    /* Not in the thread's own block: where memory is short, the dynamic linker ends the process over that. */
-    static _Thread_local struct em *m;
-    if (!m) m = ip_alloc(1, sizeof *m);
+    if (!e->work) e->work = ip_alloc(1, sizeof *e->work);
+    struct em *m = e->work;
     memset(m, 0, offsetof(struct em, stubs));
     m->n_stubs = m->n_literals = 0;
     m->cur_insn = -1;
@@ -613,7 +612,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, ui
     m->notes_jumps = o->flags & IP_C_JUMPS;
     m->counts = (o->flags & IP_C_COUNT) && b->trace;
     m->gsbase = !(o->flags & IP_C_NO_GSBASE);
-    m->bmi2 = __builtin_cpu_supports("bmi2") != 0;
+    m->bmi2 = o->bmi2;
     e->place = (struct code_place){host, cold, 0};
     e->n_exits = e->n_points = 0;
     e->compare = e->inner = e->unmasked = e->called = e->where = 0;

@@ -1,17 +1,11 @@
 /* The client's code bytes: copies of its pages, and for how long they hold. */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
-#include "jit/lastwords.h"
 #include "jit/transtab.h"
 
-#define CODE_READ 32    /* what stage 1 asks for: room for the longest marker */
-#define COPIES    1024u /* 4 MB; pages of larger programs are read again now and then (cc1: each of 2,500 three times) */
-#define WAYS      4u    /* places for a page */
+#define CODE_READ 32 /* what stage 1 asks for: room for the longest marker */
+#define COPIES    CODE_COPIES
+#define WAYS      4u /* places for a page */
 
 /* The first place of a page. */
 static uint32_t copy_set(uint64_t page) { return (uint32_t)(page >> 12 ^ page >> 24) * WAYS & (COPIES - 1); }
@@ -24,11 +18,6 @@ static struct page_copy *copy_of(const struct transtab *t, uint64_t page) {
         if (set[i].gen < oldest->gen) oldest = &set[i];
     }
     return oldest;
-}
-
-void tt_init_code(struct transtab *t) {
-    t->copies = ip_alloc(COPIES, sizeof *t->copies);
-    t->copy_bytes = ip_reserve(COPIES * 4096ull);
 }
 
 void tt_forget_code(struct transtab *t, uint64_t lo, uint64_t hi) {
@@ -70,20 +59,6 @@ void tt_ranges_del(struct tt_ranges *r, uint64_t lo, uint64_t hi) {
 }
 
 bool tt_is_stable(const struct transtab *t, uint64_t page) { return tt_in_ranges(&t->stable, page); }
-
-bool tt_peek(void *ctx, uint64_t at, void *out, int n) {
-    const struct transtab *t = ctx;
-    struct iovec l = {out, (size_t)n}, r = {(void *)at, (size_t)n};
-    long got;
-    if (t->mem > 0) { /* whatever the process may have become since */
-        got = pread(t->mem, out, (size_t)n, (off_t)at);
-    } else {
-        got = process_vm_readv(t->pid, &l, 1, &r, 1, 0);
-        if (got < 0 && errno == ESRCH) /* its first thread has left */
-            got = process_vm_readv(t->tid, &l, 1, &r, 1, 0);
-    }
-    return got == n;
-}
 
 /* The client's bytes at page, or NULL.  A copy is trusted within one request,
  * or as long as the page has translations (it is write-protected then), or

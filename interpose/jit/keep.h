@@ -11,6 +11,7 @@
 #define KEEP_UNBOUND  512
 #define KEEP_NOTE     (96u << 10)  /* at most of a block */
 #define KEEP_PIECE    (256u << 10) /* of notes, that wait in memory */
+#define KEEP_UNIT     8u           /* a note's number is 1 + its offset in such units */
 #define KEEP_SPILLED  (512u << 20) /* that wait in the file, at most */
 #define KEEP_CHUNK    (48u << 10)  /* bytes of blocks that are read and verified together */
 #define KEEP_MOVED    3            /* ways of moving (enum writer_moved) */
@@ -80,7 +81,7 @@ struct note_store {
     int folder; /* where its file may be; -1: nowhere */
     int fd;     /* -1: not needed yet */
     bool full;
-    uint8_t *piece; /* what follows the file */
+    uint8_t *piece; /* what follows the file (jit/memory.h) */
     uint32_t used;
     uint64_t spilled; /* bytes of the file */
     uint8_t *window;  /* of the file, when notes are read */
@@ -110,16 +111,10 @@ void keep_begin(struct transtab *t);
 void keep_read(struct transtab *t, uint64_t pc, int n);
 void keep_unbound(struct transtab *t, uint64_t pc);
 void keep_made(struct transtab *t, uint32_t block, bool wanted);
-/* Take what is kept of the key, and what was made beside it; false: there is nothing. */
-bool keep_take(struct transtab *t, uint64_t key);
-/* How many chunks it may be worth to take now behind that one, while nobody asks.  Take one; false: there is none. */
-int keep_much_ahead(const struct transtab *t);
-bool keep_ahead(struct transtab *t);
 /* Another image is mapped: those in its place are gone. */
 void keep_add(struct transtab *t, const struct segment *s);
-/* All translations are forgotten; so is the program. */
-void keep_flushed(struct transtab *t);
-void keep_forget(struct transtab *t);
+/* The program is forgotten. */
+void keep_forget(struct keeping *k);
 
 /* Code that was made for one place goes to another (moved: struct emitted's). */
 void keep_move(uint8_t *code, const uint32_t *moved, uint32_t n, const struct code_place *from,
@@ -148,6 +143,12 @@ struct note {
     uint16_t n_moved, n_reads, n_unbound, n_exits;
     uint8_t keeps_stack;
 };
+_Static_assert(KEEP_SPILLED / KEEP_UNIT < UINT32_MAX - KEEP_PIECE, "a number has 32 bits");
+_Static_assert(KEEP_NOTE % KEEP_UNIT == 0 && KEEP_PIECE >= 2 * KEEP_NOTE,
+               "a window holds any note that begins in its half");
+/* Is there room for the note of any block?  If not, the piece goes to the file first, which only the supervisor has. */
+static inline bool keep_has_room(const struct note_store *s) { return s->full || s->used + KEEP_NOTE <= KEEP_PIECE; }
+void keep_spill(struct note_store *s);
 /* Room for a note of so many bytes, and its number; NULL: none, the block is not kept. */
 uint8_t *keep_note_room(struct note_store *s, size_t bytes, uint32_t *number);
 /* Until the next call; NULL: it cannot be read. */

@@ -8,10 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { UNIT = 8 }; /* a note's number is 1 + its offset in such units */
-_Static_assert(KEEP_SPILLED / UNIT < UINT32_MAX - KEEP_PIECE, "a number has 32 bits");
-_Static_assert(KEEP_NOTE % UNIT == 0 && KEEP_PIECE >= 2 * KEEP_NOTE, "a window holds any note that begins in its half");
-
 static bool write_all(int fd, const uint8_t *from, size_t n, uint64_t at) {
     while (n) {
         ssize_t put = pwrite(fd, from, n, (off_t)at);
@@ -35,32 +31,19 @@ static int nameless_file(int folder) {
     return fd;
 }
 
-/* The piece goes to the file; false: it has no room. */
-static bool spill(struct note_store *s) {
+void keep_spill(struct note_store *s) {
     if (s->fd < 0 && s->folder >= 0) s->fd = nameless_file(s->folder);
-    if (s->fd < 0 || !write_all(s->fd, s->piece, s->used, s->spilled)) return false;
+    if (s->fd < 0 || s->spilled > KEEP_SPILLED || !write_all(s->fd, s->piece, s->used, s->spilled)) {
+        s->full = true; /* what has been noted is good */
+        return;
+    }
     s->spilled += s->used;
     s->used = 0;
-    return true;
-}
-
-uint8_t *keep_note_room(struct note_store *s, size_t bytes, uint32_t *number) {
-    bytes = (bytes + UNIT - 1) & ~(size_t)(UNIT - 1);
-    if (s->full || bytes > KEEP_NOTE) return NULL;
-    if (!s->piece) s->piece = malloc(KEEP_PIECE);
-    if (!s->piece || (s->used + bytes > KEEP_PIECE && !spill(s)) || s->spilled > KEEP_SPILLED) {
-        s->full = true; /* what has been noted is good */
-        return NULL;
-    }
-    uint8_t *room = s->piece + s->used;
-    *number = (uint32_t)((s->spilled + s->used) / UNIT) + 1;
-    s->used += (uint32_t)bytes;
-    return room;
 }
 
 /* Numbers are asked for in ascending order, so a window of the file serves many. */
 const struct note *keep_note(struct note_store *s, uint32_t number) {
-    uint64_t at = (uint64_t)(number - 1) * UNIT;
+    uint64_t at = (uint64_t)(number - 1) * KEEP_UNIT;
     if (at >= s->spilled) return (const void *)(s->piece + (at - s->spilled));
     if (at < s->window_at || at + KEEP_NOTE > s->window_at + s->window_n) {
         if (!s->window) s->window = malloc(KEEP_PIECE);
@@ -77,7 +60,6 @@ const struct note *keep_note(struct note_store *s, uint32_t number) {
 
 void keep_notes_forget(struct note_store *s) {
     if (s->fd >= 0) close(s->fd);
-    free(s->piece);
     free(s->window);
-    *s = (struct note_store){.folder = s->folder, .fd = -1};
+    *s = (struct note_store){.folder = s->folder, .fd = -1, .piece = s->piece};
 }

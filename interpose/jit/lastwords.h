@@ -6,13 +6,12 @@
 #include <stdint.h>
 
 #include "jit/native_api.h"
+#include "jit/ways.h"
 
 /* The channel that is told; NULL before there is one. */
 void ip_last_words_chan(struct ip_chan *chan);
-/* Zeroed; grown; reserved address space.  None of them returns without. */
-void *ip_alloc(size_t n, size_t size);
+/* As ip_alloc: grown. */
 void *ip_realloc(void *old, size_t bytes);
-void *ip_reserve(size_t bytes);
 /* The translator cannot be right: tell what, and the block under way, and end. */
 _Noreturn void ip_internal_error(const char *what);
 /* service.c, without its lock: the block under way and its stages. */

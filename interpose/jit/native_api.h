@@ -70,6 +70,8 @@ void ip_trace_functions_del(uint64_t lo, uint64_t hi);
 /* All templates that there are: as the client has them from IP_TRACE_BASE on, their bytes and the sum of their n_words.
  * Others come behind them, but these stay.  NULL: the tool does not trace. */
 uint8_t *ip_trace_templates(uint64_t *bytes, uint64_t *words);
+/* Our end of the socket to the program: end of file says that it is gone. */
+void ip_service_socket(int fd);
 void ip_service_lock(void);
 void ip_service_unlock(void);
 struct ip_chan *ip_service_chan(void);
@@ -143,9 +145,10 @@ void ip_wake_python(void);
 /* Stand still if --delays says so (enum ip_delay). */
 void ip_delay(int at);
 
-/* Statistics: blocks, guest insns, bytes of code, nanoseconds, requests. */
+/* Statistics: blocks, guest insns, bytes of code, nanoseconds, requests, and those that the program's own threads
+ * answered. */
 struct ip_service_stats {
-    uint64_t blocks, insns, guest_bytes, host_bytes, ns, requests, flushes, chained, invalidated, compared, kept;
+    uint64_t blocks, insns, guest_bytes, host_bytes, ns, requests, here, flushes, chained, invalidated, compared, kept;
 };
 void ip_service_get_stats(struct ip_service_stats *s);
 /* Text of the six stages of the newest block (for --stop-after and internal faults). */

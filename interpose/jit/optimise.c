@@ -214,7 +214,8 @@ void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd, const
 
     struct uinstr *last = b->n_u ? &b->u[b->n_u - 1] : NULL;
     /* Nobody asks for flags at the block's end when nothing is added to it. */
-    bool instrumented = o->pass && o->pass->instrument && !(o->flags & IP_C_NO_INSTR);
+    const struct ip_tool_pass *pass = ip_tool_pass(o);
+    bool instrumented = pass && pass->instrument && !(o->flags & IP_C_NO_INSTR);
     if (optimise && !exact && instrumented && last) {
         bool direct = last->op == U_JMP || last->op == U_CALL;
         bool counts = o->flags & IP_C_COUNT; /* the stub of an entry that is counted (em_linked) takes flags for live */

@@ -1,20 +1,11 @@
 /* Guest pages with translations: which blocks, and who notices a write to them. */
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "jit/lastwords.h"
 #include "jit/transtab.h"
-
-uint64_t tt_now_ms(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-    return (uint64_t)ts.tv_sec * 1000u + (uint64_t)ts.tv_nsec / 1000000u;
-}
 
 void tt_init_pages(struct transtab *t) {
     t->pages_cap = 4096;
-    t->pages = ip_alloc(t->pages_cap, sizeof *t->pages);
+    t->pages = tt_alloc(t, t->pages_cap, sizeof *t->pages);
 }
 
 /* The place of a page in the table, empty or not. */
@@ -34,10 +25,10 @@ static void grow(struct transtab *t) {
     struct page_ent *old = t->pages;
     uint32_t cap = t->pages_cap;
     t->pages_cap = cap * 2;
-    t->pages = ip_alloc(t->pages_cap, sizeof *t->pages);
+    t->pages = tt_alloc(t, t->pages_cap, sizeof *t->pages);
     for (uint32_t i = 0; i < cap; i++)
         if (old[i].page) *place(t, old[i].page) = old[i];
-    free(old);
+    tt_free(t, old, cap * sizeof *old);
 }
 
 static struct page_ent *make(struct transtab *t, uint64_t page) {
@@ -65,8 +56,11 @@ void tt_page_add_block(struct transtab *t, uint64_t page, uint32_t block) {
     if (p->n == p->cap) {
         forget_dropped(t, p);
         if (p->n * 2 >= p->cap) {
-            p->cap = p->cap ? p->cap * 2 : 8;
-            p->blocks = ip_realloc(p->blocks, p->cap * sizeof *p->blocks);
+            uint32_t *old = p->blocks, before = p->cap;
+            p->cap = before ? before * 2 : 8;
+            p->blocks = tt_alloc(t, p->cap, sizeof *p->blocks);
+            if (before) memcpy(p->blocks, old, p->n * sizeof *old);
+            tt_free(t, old, before * sizeof *old);
         }
     }
     p->blocks[p->n++] = block;
@@ -192,7 +186,8 @@ void tt_flush_pages(struct transtab *t) {
 }
 
 void tt_forget_pages(struct transtab *t) {
-    for (uint32_t i = 0; i < t->pages_cap; i++) free(t->pages[i].blocks);
+    for (uint32_t i = 0; i < t->pages_cap; i++)
+        tt_free(t, t->pages[i].blocks, t->pages[i].cap * sizeof *t->pages[i].blocks);
     memset(t->pages, 0, sizeof *t->pages * t->pages_cap);
     t->pages_n = t->n_often = 0;
 }

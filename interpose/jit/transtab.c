@@ -1,23 +1,14 @@
 /* Translation table, code cache, chaining, invalidation. */
 #include "jit/keep.h"
-#include "jit/lastwords.h"
-#include "jit/trace.h"
 #include "jit/transtab.h"
 #include "jit/writer.h"
 
 #include "abi/inline/pcs.h"
 #include "abi/inline/points.h"
+#include "abi/inline/ticks.h"
 #include "abi/inline/tt_hash.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-#include <x86intrin.h>
-
-#define TT_SIZE (1u << IP_META_TTBITS)
 
 static struct ip_ttent *find(const struct transtab *t, uint64_t key) {
     for (uint32_t n = 0;; n++) {
@@ -120,32 +111,6 @@ void tt_drop_containing(struct transtab *t, uint64_t pc) {
 
 /* ---- Making a block ---------------------------------------------------------------------- */
 
-static void trace_stage(struct transtab *t, int stage, const struct ublock *b) {
-    if (t->trace_fd < 0 || !t->trace[stage - 1]) return;
-    if (t->stats.blocks < t->trace_from || t->stats.blocks > t->trace_to) return;
-    static const char *const title[] = {"From x86 to UCode", "Optimised",           "Instrumented",
-                                        "Cleaned up",        "Registers allocated", "Emitted"};
-    size_t cap = 1 << 18;
-    char *text = ip_alloc(1, cap);
-    int n = snprintf(text, cap, "==== Stage %d: %s: 0x%llx (block %llu) ====\n", stage, title[stage - 1],
-                     (unsigned long long)b->key, (unsigned long long)t->stats.blocks);
-    if (stage < 6)
-        n += ip_print_ublock(b, text + n, (int)cap - n);
-    else
-        for (uint32_t i = 0; i < t->em->len && n < (int)cap - 64; i++)
-            n += snprintf(text + n, cap - (size_t)n, "%02x%s", t->em->code[i], i % 32 == 31 ? "\n" : " ");
-    if (n < (int)cap - 2) text[n++] = '\n';
-    if (write(t->trace_fd, text, (size_t)n) < 0) t->trace_fd = -1;
-    free(text);
-}
-
-/* What a stage left behind. */
-static void stage_done(struct transtab *t, int stage, const struct ublock *b) {
-    char why[200];
-    trace_stage(t, stage, b);
-    if (t->opts.verify && !b->overflow && !ip_verify(b, stage, why, sizeof why)) ip_internal_error(why);
-}
-
 /* Shorter and shorter, until the block and all that is added to it keep within their limits. */
 static void run_stages(struct transtab *t, struct ublock *b, const struct ip_code_reader *rd, int max_insns) {
     const struct ip_jit_opts *o = &t->opts;
@@ -154,21 +119,21 @@ static void run_stages(struct transtab *t, struct ublock *b, const struct ip_cod
         b->overflow = false;
         b->trace = 0;
         ip_stage1_disassemble(b, rd, o, max);
-        stage_done(t, 1, b);
+        tt_stage_done(t, 1, b);
         ip_stage2_optimise(b, rd, o);
-        stage_done(t, 2, b);
+        tt_stage_done(t, 2, b);
         ip_stage3_instrument(b, t->ub[1], o);
         if (t->watching && !t->past_break) tt_watch_accesses(t->ub[1]);
-        stage_done(t, 3, t->ub[1]);
+        tt_stage_done(t, 3, t->ub[1]);
         ip_stage4_cleanup(t->ub[1], o);
-        stage_done(t, 4, t->ub[1]);
+        tt_stage_done(t, 4, t->ub[1]);
         ip_stage5_allocate(t->ub[1], t->ub[2], o);
-        stage_done(t, 5, t->ub[2]);
+        tt_stage_done(t, 5, t->ub[2]);
         if (b->overflow || t->ub[1]->overflow || t->ub[2]->overflow) continue;
         struct code_place at = tt_next_place(t);
         ip_stage6_emit(t->ub[2], t->em, at.host, at.cold, o);
         if (!t->em->overflow) {
-            trace_stage(t, 6, t->ub[2]);
+            tt_stage_done(t, 6, t->ub[2]);
             return;
         }
     }
@@ -193,17 +158,13 @@ struct code_place tt_next_place(const struct transtab *t) {
     return p;
 }
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* Linux 6.1 */
-#endif
 #define HUGE_PAGE (2u << 20)
-_Static_assert(IP_CACHE_BASE % HUGE_PAGE == 0, "the client's view of the cache has room for huge pages");
 
 /* Large programs run code on thousands of pages (docs/measurements.md, point 17): each stretch that is full becomes one
  * page.  Where it cannot, it stays as it is.  Nothing is taken ahead, so small programs need no more memory. */
 static void full_up_to(const struct transtab *t, uint32_t used) {
     uint32_t from = t->meta->cache_used / HUGE_PAGE * HUGE_PAGE, to = used / HUGE_PAGE * HUGE_PAGE;
-    if (from < to) madvise(t->cache + from, to - from, MADV_COLLAPSE);
+    if (from < to) tt_fill_pages(t, from, to);
 }
 
 void tt_put_code(struct transtab *t, const struct code_place *p, const uint8_t *code, uint32_t len) {
@@ -348,7 +309,7 @@ uint64_t tt_canonical(const struct transtab *t, uint64_t key) {
 
 static bool is_bound(void *ctx, uint64_t pc) {
     struct transtab *t = ctx;
-    if ((t->opts.flags & IP_C_TRACE_FUNCTIONS) && ip_trace_apart(pc, t->ub[0]->pc)) return true;
+    if ((t->opts.flags & IP_C_TRACE_FUNCTIONS) && tt_are_apart(pc, t->ub[0]->pc)) return true;
     if (tt_binding(t, pc) != NULL || tt_is_break(t, pc)) return true;
     keep_unbound(t, pc);
     return false;
@@ -472,7 +433,7 @@ static uint32_t finish(struct transtab *t, uint64_t key, uint32_t block) {
 void tt_forget_ahead(struct transtab *t) { t->ahead_at = t->ahead_n = t->ahead_left = 0; }
 
 bool tt_ahead(struct transtab *t) {
-    uint64_t began = __rdtsc();
+    uint64_t began = ip_ticks();
     /* Room is for what is needed; a whole flush costs more than we gain. */
     uint64_t much = cache_limit(t) / 4 * 3;
     if (t->meta->cache_used > much || t->meta->cold_used > much || t->meta->n_blocks > IP_META_BLKMAX / 4 * 3)
@@ -486,17 +447,17 @@ bool tt_ahead(struct transtab *t) {
         if (made < 0) continue;
         finish(t, key, (uint32_t)made);
         t->ahead_left--;
-        t->cycles += __rdtsc() - began;
+        t->cycles += ip_ticks() - began;
         return true;
     }
     if (t->ahead_left <= 0 || !keep_ahead(t)) return false;
     t->ahead_left--;
-    t->cycles += __rdtsc() - began;
+    t->cycles += ip_ticks() - began;
     return true;
 }
 
 uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *full) {
-    uint64_t began = __rdtsc(), canon = tt_canonical(t, key);
+    uint64_t began = ip_ticks(), canon = tt_canonical(t, key);
     uint32_t found = canon & IP_KEY_ONE ? 0 : tt_find(t, canon), block;
     *full = false;
     t->stats.requests++;
@@ -508,7 +469,7 @@ uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *fu
         if (keep_take(t, canon)) {
             tt_forget_ahead(t);
             t->ahead_left = keep_much_ahead(t);
-            t->cycles += __rdtsc() - began;
+            t->cycles += ip_ticks() - began;
             return tt_request(t, key, exit_id, full);
         }
         int made = make_block(t, canon, false);
@@ -520,7 +481,7 @@ uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *fu
         t->ahead_left = AHEAD_BLOCKS;
         block = finish(t, canon, (uint32_t)made);
         look_beside(t, canon);
-        t->cycles += __rdtsc() - began;
+        t->cycles += ip_ticks() - began;
     }
     if (canon != key && !(key & IP_KEY_ONE)) tt_insert(t, key, block);
     if (exit_id && !(canon & IP_KEY_ONE)) {
@@ -532,7 +493,7 @@ uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *fu
     return tt_entry(t, block);
 }
 
-/* ---- Whole flush, tables ---------------------------------------------------------------------- */
+/* ---- Whole flush ------------------------------------------------------------------------------------- */
 
 void tt_forget_blocks(struct transtab *t) {
     tt_forget_code(t, 0, ~0ull);
@@ -542,69 +503,4 @@ void tt_forget_blocks(struct transtab *t) {
     tt_forget_checks(t);
     t->n_xrec = 1;
     t->n_live = t->n_block_pages = 0;
-}
-
-void tt_flush(struct transtab *t) {
-    struct ip_meta *m = t->meta;
-    memset(t->tt, 0, sizeof *t->tt * TT_SIZE);
-    tt_flush_pages(t);
-    tt_forget_blocks(t);
-    keep_flushed(t);
-    m->n_blocks = m->points_used = m->pcs_used = m->desc_used = m->cache_used = m->cold_used = 0;
-    m->n_exits = 1; /* id 0: none */
-    m->generation++;
-    t->stats.flushes++;
-}
-
-void tt_init_tables(struct transtab *t) {
-    tt_init_pages(t);
-    tt_init_code(t);
-    t->xrec_of = ip_reserve(sizeof *t->xrec_of * IP_META_EXITMAX);
-    t->xrec = ip_reserve(sizeof *t->xrec * 2 * IP_META_EXITMAX);
-    t->n_xrec = 1;
-    tt_init_waiting(t);
-    t->brec = ip_reserve(sizeof *t->brec * IP_META_BLKMAX);
-    t->block_pages = ip_reserve(sizeof *t->block_pages * IP_META_BLKMAX * BLOCK_PAGES);
-    struct ip_insn *insn = ip_alloc(UB_MAX_INSN, sizeof *insn);
-    for (int i = 0; i < 3; i++) {
-        t->ub[i] = ip_alloc(1, sizeof *t->ub[i]);
-        t->ub[i]->insn = insn;
-    }
-    t->em = ip_alloc(1, sizeof *t->em);
-    t->bind_cap = 1024;
-    t->bind = ip_alloc(t->bind_cap, sizeof *t->bind);
-}
-
-/* Our view of the cache, where huge pages of the file can be mapped, too. */
-static void *map_cache(int fd) {
-    uint8_t *room = mmap(NULL, IP_CACHE_MAX + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) return room;
-    size_t before = -(uintptr_t)room % HUGE_PAGE;
-    if (before) munmap(room, before);
-    munmap(room + before + IP_CACHE_MAX, HUGE_PAGE - before);
-    return mmap(room + before, IP_CACHE_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
-}
-
-int tt_map(struct transtab *t, int chan_fd, int cache_fd, int meta_fd) {
-    size_t chan_len = IP_CHAN_SLOTS + (size_t)IP_SLOTS * IP_SLOT_SIZE;
-    void *c = mmap(NULL, chan_len, PROT_READ | PROT_WRITE, MAP_SHARED, chan_fd, 0);
-    void *k = map_cache(cache_fd);
-    void *m = mmap(NULL, IP_META_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, meta_fd, 0);
-    if (c == MAP_FAILED || k == MAP_FAILED || m == MAP_FAILED) return -errno;
-    t->chan = c;
-    ip_last_words_chan(t->chan);
-    t->cache = k;
-    t->meta_base = m;
-    t->meta = m;
-    t->tt = (void *)(t->meta_base + IP_META_TT);
-    t->exits = (void *)(t->meta_base + IP_META_EXITS);
-    t->blocks = (void *)(t->meta_base + IP_META_BLOCKS);
-    t->points = t->meta_base + IP_META_POINTS;
-    t->pcs = t->meta_base + IP_META_PCS;
-    t->desc = t->meta_base + IP_META_DESC;
-    ip_trace_area(t->meta, t->cache + (IP_TRACE_BASE - IP_CACHE_BASE));
-    t->meta->magic = IP_MAGIC;
-    t->meta->version = IP_ABI_VERSION;
-    if (!t->meta->n_exits) t->meta->n_exits = 1;
-    return 0;
 }

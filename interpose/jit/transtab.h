@@ -2,16 +2,15 @@
 #ifndef INTERPOSE_TRANSTAB_H
 #define INTERPOSE_TRANSTAB_H
 
-#include <pthread.h>
-#include <sys/types.h>
-
 #include "abi/channel.h"
 #include "abi/exits.h"
 #include "abi/inline/described.h"
+#include "abi/inline/shared_lock.h"
 #include "abi/meta.h"
 #include "abi/space.h"
 #include "jit/native_api.h"
 #include "jit/ucode.h"
+#include "jit/ways.h"
 
 /* Guest instructions of a block at most, when no option asks for fewer.  Where runs are counted in line, straight code
  * (hashes, ciphers) gains by longer blocks; checks of accesses do not get cheaper by them. */
@@ -91,6 +90,14 @@ struct page_copy { /* the bytes are at copy_bytes */
 #define AHEAD_BLOCKS 12   /* made for each request, once it is answered */
 #define LOOK_BESIDE  2048 /* bindings that are looked at for each request that is bound to a wrapper of ours */
 
+/* 4 MB; pages of larger programs are read again now and then (cc1: each of 2,500 three times) */
+#define CODE_COPIES 1024u
+
+/* Small tables that grow (tt_alloc): a program's pages with their blocks, exits that wait, bindings.  Places by powers
+ * of two; what is given back is the next one's of its size. */
+#define TT_HEAP    (64u << 20)
+#define TT_CLASSES 27u
+
 #define TT_RANGES 1024
 struct tt_ranges {
     struct {
@@ -100,8 +107,13 @@ struct tt_ranges {
 };
 
 struct transtab {
-    pthread_mutex_t lock;
-    struct ip_chan *chan;
+    struct ip_shared_lock lock;
+    bool in_place;    /* the supervisor has its views where the program's process has them */
+    bool here;        /* the program's threads may translate (tt_serve) */
+    uint32_t program; /* the program's process, as it knows itself */
+    bool broken;      /* somebody died amid a change: all has to be forgotten */
+    uint32_t heap_used;
+    void *heap_free[TT_CLASSES];
     uint8_t *cache; /* our writable view of the code cache */
     uint8_t *meta_base;
     struct ip_meta *meta;
@@ -161,10 +173,25 @@ struct transtab {
     int trace_fd;
     uint8_t trace[8];
     uint64_t trace_from, trace_to; /* blocks that are traced, numbered from 0 as they are translated */
-    pid_t pid, tid;                /* of the client; of the thread that asked */
-    int mem;                       /* its /proc/PID/mem, or 0 */
     struct keeping *keep;          /* keep.h: translations that outlast the run; NULL: none do */
 };
+
+/* tables.c: zeroed memory in the translator's own, for a table of n; it is given back with as many bytes.  Where there
+ * is none left the run ends. */
+void *tt_alloc(struct transtab *t, size_t n, size_t size);
+void tt_free(struct transtab *t, void *table, size_t bytes);
+/* Where its tables are; all that there is of them before the first block. */
+void tt_find_tables(struct transtab *t);
+void tt_begin_tables(struct transtab *t);
+/* All translations are forgotten. */
+void keep_flushed(struct transtab *t);
+
+/* A request of a thread of the program, under the lock.  False: the other process has to answer it. */
+struct ip_slot;
+bool tt_may_serve(const struct transtab *t, const struct ip_slot *s, uint32_t kind);
+void tt_serve(struct transtab *t, struct ip_slot *s, uint32_t kind);
+/* Somebody wants to hear that a binding has run for the first time. */
+bool tt_has_used(const struct transtab *t);
 
 /* The translator's view of code at a client address. */
 static inline uint8_t *tt_code(const struct transtab *t, uint32_t host) { return t->cache + (host - IP_CACHE_BASE); }
@@ -229,7 +256,6 @@ void tt_stale(struct transtab *t, uint64_t key);
 /* Pages that were written often, and not lately: their blocks are found stale. */
 void tt_calm(struct transtab *t, uint64_t now_ms);
 void tt_drop_block(struct transtab *t, uint32_t block);
-uint64_t tt_now_ms(void);
 void tt_drop_containing(struct transtab *t, uint64_t pc);
 void tt_flush(struct transtab *t);
 /* Is there room for one more block, whatever its size? */
@@ -281,7 +307,6 @@ void tt_flush_pages(struct transtab *t);
 void tt_forget_pages(struct transtab *t);
 
 /* guestcode.c */
-void tt_init_code(struct transtab *t);
 void tt_forget_code(struct transtab *t, uint64_t lo, uint64_t hi);
 bool tt_is_stable(const struct transtab *t, uint64_t page);
 bool tt_in_ranges(const struct tt_ranges *r, uint64_t at);
@@ -291,9 +316,5 @@ void tt_ranges_del(struct tt_ranges *r, uint64_t lo, uint64_t hi);
 bool tt_code_bytes(struct transtab *t, uint64_t pc, uint32_t n, uint8_t *out);
 bool tt_same_bytes(struct transtab *t, uint64_t pc, uint32_t n, const uint8_t *bytes);
 int tt_read(void *ctx, uint64_t pc, uint8_t *buf, int n);
-/* Memory as it is now. */
-bool tt_peek(void *ctx, uint64_t at, void *out, int n);
-int tt_map(struct transtab *t, int chan_fd, int cache_fd, int meta_fd);
-void tt_init_tables(struct transtab *t);
 
 #endif

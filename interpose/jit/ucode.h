@@ -197,7 +197,10 @@ struct ip_tool_pass {
     static const struct ip_tool_pass *const ip_pass_ptr_##id                                                           \
         __attribute__((used, section("ip_tool_passes"))) = &ip_pass_##id
 
-const struct ip_tool_pass *ip_find_tool_pass(const char *name);
+struct ip_jit_opts;
+/* The pass of the tool in o; NULL: it has none. */
+const struct ip_tool_pass *ip_tool_pass(const struct ip_jit_opts *o);
+void ip_ask_cpu(struct ip_jit_opts *o); /* show.c */
 
 /* Reads guest code: fills up to n bytes, returns how many are readable. */
 struct ip_code_reader {
@@ -221,8 +224,9 @@ struct ip_jit_opts {
     bool count_blocks;
     bool verify;               /* every stage's output (verify.c) */
     uint64_t random_registers; /* seed of stage 5's choices; 0: it takes the cheapest */
-    const struct ip_tool_pass *pass;
-    uint64_t sym[32]; /* runtime addresses, IP_SYM_* */
+    char tool[16];             /* whose pass stage 3 is: a name, for two processes have it at two places */
+    bool bmi2, amd;            /* the CPU has it; it is one of AMD's (ip_ask_cpu) */
+    uint64_t sym[32];          /* runtime addresses, IP_SYM_* */
 };
 
 /* The six stages. */
@@ -256,7 +260,9 @@ struct code_place {
 static inline uint32_t place_at(const struct code_place *p, uint32_t offset) {
     return offset < p->hot ? p->host + offset : p->cold + (offset - p->hot);
 }
+struct em;
 struct emitted {
+    struct em *work; /* stage 6's, or NULL: it allocates it (ip_alloc) */
     uint8_t code[EM_MAX_CODE + 256];
     uint32_t len;
     struct code_place place;

@@ -131,15 +131,16 @@ def _serve_child(
         lent = _leave_fifos(supervisor)
         if lent is not None and way < 0:
             lent.close()
-        if supervisor.cache is not None:
-            supervisor.cache.forked()
         _close(*foreign)
         old = supervisor.session.memory
         old_sock = supervisor.session.sock_fd
         if lib.ip_service_refork(*memory.descriptors(), old.meta_fd) != 0:
             os._exit(1)  # the fork fails; the supervisor that forked sees it
+        if supervisor.cache is not None:
+            supervisor.cache.forked()
         supervisor.session.memory = memory
         supervisor.session.sock_fd = sock_fd
+        lib.ip_service_socket(sock_fd)
         supervisor.shown.clear()
         supervisor.session.parent_pid = supervisor.client.pid
         supervisor.client.detach()
@@ -166,15 +167,16 @@ def end_of_vfork_child(supervisor: Supervisor, slot: Any, report: Callable[[], i
     own = sender(supervisor.session.sock_fd, slot.a[5], supervisor.shown) or slot.a[7]
     answer, told = os.pipe()
     supervisor.log.flush()
-    lib.ip_service_lock()  # the copy has no translator to give the lock back, and a report may need it
+    lib.ip_service_lock()  # the copy must not be one of a translator amid its work
     try:
         copy = os.fork()
     except OSError:
+        lib.ip_service_unlock()
         _close(answer, told)
         return status
-    finally:
-        lib.ip_service_unlock()  # in either
-    if copy == 0:
+    if copy:
+        lib.ip_service_unlock()  # that of either
+    else:
         log = supervisor.log
         supervisor.session.parent_pid = supervisor.client.pid
         supervisor.leave_debugger()
@@ -336,6 +338,7 @@ def replace_image(supervisor: Supervisor, pending: PendingExec) -> None:
     pending.memory.header.client_pid = pending.pid  # the program may know itself by another number
     if lib.ip_service_reset(*pending.memory.descriptors()) != 0:
         raise LaunchError("cannot serve a new image of the program")
+    lib.ip_service_socket(pending.sock_fd)
     supervisor.tool.executes()
     if supervisor.cache is not None:
         supervisor.cache.executes()

@@ -2,10 +2,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jit/lastwords.h"
 #include "jit/transtab.h"
 
-void *ip_alloc(size_t n, size_t size) { return calloc(n, size); }
+void *tt_alloc(struct transtab *t, size_t n, size_t size) {
+    (void)t;
+    return calloc(n, size);
+}
+void tt_free(struct transtab *t, void *old, size_t bytes) {
+    (void)t, (void)bytes;
+    free(old);
+}
 
 static struct ip_meta meta;
 static struct transtab table = {.meta = &meta};

@@ -14,6 +14,7 @@
 #include "abi/tstate.h"
 #include "jit/native_api.h"
 #include "jit/ucode.h"
+#include "jit/ways.h"
 #include "jit/x86_decode.h"
 
 #define UBIT(n) (1ull << (n))
@@ -113,7 +114,7 @@ static bool within_frame(const struct ip_insn *in) {
 
 /* A greater step down may be a switch of stacks, which the runtime tells. */
 static int64_t max_frame(void) {
-    const struct ip_chan *chan = ip_service_chan();
+    const struct ip_chan *chan = tt_channel();
     return chan ? (int64_t)chan->max_stackframe : INT64_MAX;
 }
 

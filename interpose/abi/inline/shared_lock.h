@@ -1,0 +1,60 @@
+/* A lock of two processes over a futex word in memory that they share.
+ *
+ * Its word names the holder: the supervisor, the program, or another process on the program's memory (a child of
+ * vfork), by its number.  No thread's number: who executes another program has its first thread's then, and in another
+ * PID namespace it may be anybody's.  Who waits looks from time to time whether the holder is still there, by a
+ * function of its own: a program may be killed at any moment, and its supervisor has to report then. */
+#ifndef INTERPOSE_ABI_SHARED_LOCK_H
+#define INTERPOSE_ABI_SHARED_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ip_shared_lock {
+    uint32_t word; /* 0: free */
+};
+#define IP_LOCK_WAITERS 0x80000000u
+#define IP_SUPERVISOR   1u
+#define IP_PROGRAM      2u
+#define IP_OTHER        16u /* + the process's number */
+#define IP_LOCK_LOOK_NS 20000000
+
+static inline long ip_lock_futex(uint32_t *word, int op, uint32_t value, const int64_t *timeout) {
+    long result = 202; /* futex: the same call in a process with a libc and in one without */
+    register const int64_t *r10 __asm__("r10") = timeout;
+    __asm__ volatile("syscall" : "+a"(result) : "D"(word), "S"(op), "d"(value), "r"(r10) : "rcx", "r11", "memory");
+    return result;
+}
+
+static inline bool ip_lock_try(struct ip_shared_lock *l, uint32_t me) {
+    uint32_t none = 0;
+    return __atomic_compare_exchange_n(&l->word, &none, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* Once more: false after a wait in which nothing happened.  *taken_over: its holder had died amid what it did. */
+static inline bool ip_lock_wait(struct ip_shared_lock *l, uint32_t me, bool (*gone)(uint32_t holder),
+                                bool *taken_over) {
+    const int64_t look[2] = {0, IP_LOCK_LOOK_NS};
+    uint32_t v = __atomic_load_n(&l->word, __ATOMIC_RELAXED);
+    if (v == 0) {
+        /* Others may wait, too: whoever wakes says so for them. */
+        return __atomic_compare_exchange_n(&l->word, &v, me | IP_LOCK_WAITERS, false, __ATOMIC_ACQUIRE,
+                                           __ATOMIC_RELAXED);
+    }
+    if (!(v & IP_LOCK_WAITERS) &&
+        !__atomic_compare_exchange_n(&l->word, &v, v | IP_LOCK_WAITERS, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return false;
+    v |= IP_LOCK_WAITERS;
+    if (ip_lock_futex(&l->word, 0 /* FUTEX_WAIT */, v, look) != -110 /* ETIMEDOUT */) return false;
+    if (!gone(v & ~IP_LOCK_WAITERS)) return false;
+    *taken_over =
+        __atomic_compare_exchange_n(&l->word, &v, me | IP_LOCK_WAITERS, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    return *taken_over;
+}
+
+static inline void ip_lock_give(struct ip_shared_lock *l) {
+    if (__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) & IP_LOCK_WAITERS)
+        ip_lock_futex(&l->word, 1 /* FUTEX_WAKE */, 1, 0);
+}
+
+#endif
