@@ -51,4 +51,4 @@ os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
 @pytest.fixture(autouse=True, scope="session")
 def _verified_translations() -> None:
     """Every block that any test translates is verified after each stage (interpose/jit/verify.c)."""
-    os.environ["INTERPOSE_VERIFY"] = "1"
+    os.environ.setdefault("INTERPOSE_VERIFY", "1")

@@ -16,7 +16,8 @@ def stats_lines(header: Any) -> list[str]:
     blocks = max(1, s.blocks)
     count = header.counters
     return [
-        f"translate: {s.blocks:,} blocks, {s.insns:,} guest instructions, {s.requests:,} requests",
+        f"translate: {s.blocks:,} blocks, {s.insns:,} guest instructions, {s.requests:,} requests, "
+        f"{s.here:,} answered by the program's own threads",
         f"translate: {s.guest_bytes:,} -> {s.host_bytes:,} bytes, "
         f"{s.ns / blocks / 1000:.2f} us a block, {s.ns / 1e6:.1f} ms in all",
         f"translate: {s.chained:,} chained, {s.invalidated:,} dropped, {s.compared:,} compared, "

@@ -15,22 +15,29 @@ from interpose import tools
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "interpose"
-LOWEST = {"abi": 0, "jit": 1, "runtime/base": 1, "runtime/core": 2}
+LOWEST = {"abi": 0, "jit": 1, "runtime/base": 1, "runtime/core": 2, "jit/client": 3}
 HIGHEST = {"requests": 4, "heap": 4, "trace": 4, "shadow": 5, "tools": 6}
 RUNTIME_PARTS = ("memory", "signals", "syscalls", "processes", "procfs", "ptrace", "loader", "debug")
 RANK = LOWEST | {f"runtime/{part}": 3 for part in RUNTIME_PARTS} | HIGHEST
 FOLDERS = ("runtime", "requests", "heap", "trace", "shadow")
+LINKERS = ("__start_rt_", "__stop_rt_", "__start_ip_tool_", "__stop_ip_tool_")
 # Declared here, a name may be defined above whoever uses it: the linker binds it.
-SEAMS = ("runtime/seam.h", "runtime/hooks.h", "heap/heap_hooks.h", "trace/trace_hooks.h")
+SEAMS = ("runtime/seam.h", "runtime/hooks.h", "heap/heap_hooks.h", "trace/trace_hooks.h", "jit/ways.h")
 FLAGS = ["-std=gnu17", "-O1", "-ffreestanding", "-fno-pic", "-mgeneral-regs-only", "-fno-stack-protector"]
 
 
 def client_files() -> Iterator[Path]:
     for folder in FOLDERS:
         yield from (PACKAGE / folder).rglob("*.[chS]")
-    yield PACKAGE / "jit" / "x86_decode.c"
+    yield from (PACKAGE / "jit" / "client").glob("*.[chS]")
+    stages = re.search(r"foreach name : \[([^]]+)\]", (PACKAGE / "runtime/meson.build").read_text())
+    assert stages is not None
+    for name in re.findall(r"'(\w+)'", stages[1]):
+        yield PACKAGE / "jit" / f"{name}.c"
     for tool in tools.names():
         yield from (PACKAGE / "tools" / tool / "client").glob("*.[chS]")
+        if (PACKAGE / "tools" / tool / "client/translate.c").exists():
+            yield from (PACKAGE / "tools" / tool / "translate").glob("*.c")
 
 
 def layer(path: Path) -> str:
@@ -38,6 +45,8 @@ def layer(path: Path) -> str:
     parts = path.relative_to(PACKAGE).parts
     if not (PACKAGE / path).exists():
         return "abi"  # of include/: the requests' numbers
+    if parts[:2] == ("jit", "client"):
+        return "jit/client"
     if parts[0] != "runtime":
         return parts[0]
     return "/".join(parts[:2]) if len(parts) > 2 else "seam"
@@ -121,7 +130,7 @@ def test_no_symbol_is_bound_upward_but_through_a_seam(objects: dict[Path, Path])
     for source, (_, undefined) in tables.items():
         for name in sorted(undefined):
             if name not in where:
-                if not name.startswith(("__start_rt_", "__stop_rt_")):  # the linker's
+                if not name.startswith(LINKERS):
                     unknown.append(f"{source.relative_to(ROOT)} needs {name}")
                 continue
             lowest = min(RANK[layer(other)] for other in where[name])

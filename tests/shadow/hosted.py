@@ -141,6 +141,7 @@ def _build(out: Path) -> SimpleNamespace:
         "fast.c",
         "slow_exits.c",
         "handler_vbits.c",
+        "translate.c",
     }
     folders = ("shadow", "heap", "tools/memcheck/client")
     sources = sorted(str(p) for d in folders for p in (INTERPOSE / d).glob("*.c") if p.name not in left_out)

@@ -275,13 +275,13 @@ void rt_spare_mappings(void) {
 
 /* The window is used in a circle: memory given back is met again after 512 GiB. */
 long rt_own_map(u64 bytes, u32 prot, u32 flags, int fd) {
-    static u64 next = IP_OWN_BASE;
+    static u64 next = IP_XLT_END;
     bytes = RT_ROUND_UP(bytes, RT_PAGE);
     for (u32 rounds = 0; rounds < 3;) {
         u64 at = __atomic_fetch_add(&next, bytes, __ATOMIC_RELAXED), end = at + bytes;
-        if (at < IP_OWN_BASE || end > IP_OWN_END || end < at) {
+        if (at < IP_XLT_END || end > IP_OWN_END || end < at) {
             end = at + bytes;
-            __atomic_compare_exchange_n(&next, &end, IP_OWN_BASE, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+            __atomic_compare_exchange_n(&next, &end, IP_XLT_END, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
             rounds++;
             continue;
         }

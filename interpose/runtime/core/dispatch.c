@@ -213,6 +213,10 @@ static void keep_alone(const struct alone *made) {
     rt_unlock(&alone_lock);
 }
 
+static void ask_translator(struct tstate *ts, u32 kind) {
+    if (!rt_hook_translator(ts, kind)) rt_request_translator(ts, kind);
+}
+
 /* The translation of key, made if need be; patches exit_id to it.  0: nothing
  * can be fetched at its pc. */
 static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
@@ -236,7 +240,7 @@ static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
         s->a[4] = gen;
         s->a[5] = rt_th(ts)->stale_key;
         s->a[6] = (rt_th(ts)->unwrapped != 0) | (u64)(rt_th(ts)->debug_past == pc) << 1;
-        rt_request_translator(ts, IP_R_TRANSLATE);
+        ask_translator(ts, IP_R_TRANSLATE);
         rt_th(ts)->stale_key = 0;
         if (s->r[1]) {
             flush_cache(ts);
@@ -263,7 +267,7 @@ static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
 void rt_watched_page(struct tstate *ts, u64 page, bool unnoticed) {
     rt_slot(ts)->a[0] = page;
     rt_slot(ts)->a[1] = unnoticed;
-    rt_request_translator(ts, IP_R_WATCHED);
+    ask_translator(ts, IP_R_WATCHED);
 }
 
 static u64 dropped; /* because their mapping changed */
@@ -273,7 +277,7 @@ static u64 invalidate(struct tstate *ts, u64 addr, u64 len, u64 why) {
     s->a[0] = addr;
     s->a[1] = len;
     s->a[2] = why;
-    rt_request_translator(ts, IP_R_INVALIDATE);
+    ask_translator(ts, IP_R_INVALIDATE);
     if (s->r[1])
         rt_flush_fast();
     else

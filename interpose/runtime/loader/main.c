@@ -37,15 +37,26 @@ static long own_fd(const u64 *sp) {
     return -1;
 }
 
-static void map_fixed(u64 at, u64 len, int prot, long fd, const char *what) {
+static void map_fixed(u64 at, u64 len, int prot, long fd, u64 offset, const char *what) {
     long r = sys6(__NR_mmap, (long)at, (long)len, prot,
                   fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE
                          : MAP_SHARED | MAP_FIXED_NOREPLACE,
-                  fd, 0);
+                  fd, (long)offset);
     if (r != (long)at)
         rt_die("cannot map the %s at 0x%lx (error %ld)%s", what, at, -r, r == -ENOMEM ? "; check 'ulimit -v'" : "");
     sys3(__NR_madvise, (long)at, (long)len, MADV_DONTDUMP); /* a core file is the program's */
-    if (fd >= 0) sys1(__NR_close, fd);
+}
+
+/* Channel, code cache and meta memory, which fd and the two behind it are of: as what runs has them, and as the
+ * translator does. */
+static void map_shared(long fd) {
+    map_fixed(IP_CHAN_BASE, IP_CHAN_SLOTS + (u64)IP_SLOTS * IP_SLOT_SIZE, PROT_READ | PROT_WRITE, fd, 0, "channel");
+    map_fixed(IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC, fd + 1, 0, "code cache");
+    map_fixed(IP_META_BASE, IP_META_MAX, PROT_READ, fd + 2, 0, "translation tables");
+    map_fixed(IP_XLT_BASE, IP_XLT_MAX, PROT_READ | PROT_WRITE, fd, IP_CHAN_XLT, "translator's memory");
+    map_fixed(IP_XLT_CACHE, IP_CACHE_MAX, PROT_READ | PROT_WRITE, fd + 1, 0, "translator's code cache");
+    map_fixed(IP_XLT_META, IP_META_MAX, PROT_READ | PROT_WRITE, fd + 2, 0, "translator's tables");
+    for (int i = 0; i < 3; i++) sys1(__NR_close, fd + i);
 }
 
 void rt_main(u64 *sp) {
@@ -56,10 +67,8 @@ void rt_main(u64 *sp) {
     rt.shadow_fd = rt.tool_fd = -1;
     rt.page_size = RT_PAGE;
     rt_limits_init();
-    map_fixed(IP_CHAN_BASE, IP_CHAN_SLOTS + (u64)IP_SLOTS * IP_SLOT_SIZE, PROT_READ | PROT_WRITE, fd + 1, "channel");
-    map_fixed(IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC, fd + 2, "code cache");
-    map_fixed(IP_META_BASE, IP_META_MAX, PROT_READ, fd + 3, "translation tables");
-    map_fixed(IP_FAST_BASE, 8ull << IP_FAST_BITS, PROT_READ | PROT_WRITE, -1, "look-up table");
+    map_shared(fd + 1);
+    map_fixed(IP_FAST_BASE, 8ull << IP_FAST_BITS, PROT_READ | PROT_WRITE, -1, 0, "look-up table");
     rt.chan = (struct ip_chan *)IP_CHAN_BASE;
     rt.meta = (const struct ip_meta *)IP_META_BASE;
     if (rt.chan->magic != IP_MAGIC || rt.chan->build != IP_BUILD_ID)

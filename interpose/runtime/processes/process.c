@@ -126,11 +126,10 @@ bool process_receive_fds(struct tstate *ts, int *fds, u32 n) {
 
 /* ---- fork ---------------------------------------------------------------------------- */
 
-static void remap(int fd, u64 at, u64 len, int prot) {
-    long r = rt_host_map(at, len, (u32)prot, MAP_SHARED | MAP_FIXED, fd);
+static void remap(int fd, u64 offset, u64 at, u64 len, int prot) {
+    long r = rt_host_map_from(at, len, (u32)prot, MAP_SHARED | MAP_FIXED, fd, offset);
     if (r != (long)at) rt_die("a forked child cannot map its own tables (error %ld)", -r);
     sys3(__NR_madvise, (long)at, (long)len, MADV_DONTDUMP);
-    sys1(__NR_close, fd);
 }
 
 /* An undumpable process hides its memory; the new supervisor opens it once and for all. */
@@ -177,11 +176,15 @@ static void become_child(struct tstate *ts, const int fds[4], u64 epoch, const s
     th->vfork_child = 0;
     th->user_dispatch = 0;
     rt.final_calls = false; /* of another thread, when it called fork */
-    remap(fds[0], IP_CHAN_BASE, CHAN_BYTES, PROT_READ | PROT_WRITE);
+    remap(fds[0], 0, IP_CHAN_BASE, CHAN_BYTES, PROT_READ | PROT_WRITE);
+    remap(fds[0], IP_CHAN_XLT, IP_XLT_BASE, IP_XLT_MAX, PROT_READ | PROT_WRITE);
     rt_memcpy(rt.chan->rt_symbols, published->symbols, sizeof published->symbols);
-    remap(fds[1], IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC);
+    remap(fds[1], 0, IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC);
+    remap(fds[1], 0, IP_XLT_CACHE, IP_CACHE_MAX, PROT_READ | PROT_WRITE);
     rt_cache_for_perf();
-    remap(fds[2], IP_META_BASE, IP_META_MAX, PROT_READ);
+    remap(fds[2], 0, IP_META_BASE, IP_META_MAX, PROT_READ);
+    remap(fds[2], 0, IP_XLT_META, IP_META_MAX, PROT_READ | PROT_WRITE);
+    for (int i = 0; i < 3; i++) sys1(__NR_close, fds[i]);
     if (shares_files) {
         rt_hide_foreign(rt.sock_fd);
         rt.sock_fd = fds[3];
