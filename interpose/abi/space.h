@@ -39,14 +39,14 @@
  * MemorySanitizer and ThreadSanitizer leave to the program. */
 #define IP_OWN_BASE 0x0000550000000000
 #define IP_OWN_END  0x0000558000000000
-/* At its begin, in either process: what the translator alone knows, and writable views of the meta memory and of the code
- * cache.  No program for Linux is loaded there, so the supervisor's Python leaves it free, too. */
+/* At its begin, in either process: what the translator alone knows, and writable views of the meta memory and of the
+ * code cache.  No program for Linux is loaded there, so the supervisor's Python leaves it free, too. */
 #define IP_XLT_BASE  0x0000550000000000
 #define IP_XLT_MAX   0x0b000000
 #define IP_XLT_META  0x0000550010000000
 #define IP_XLT_CACHE 0x0000550020000000
 #define IP_XLT_END   0x0000550030000000
-#define IP_BRK_BARE 0x0000560000000000 /* program break without a shadow */
+#define IP_BRK_BARE  0x0000560000000000 /* program break without a shadow */
 
 /* Shadow: V byte of a is at a + IP_V_CONST; A bit of a is bit (a & 7) of the
  * byte at (a >> 3) + IP_A_BASE.  V: 1 = undefined.  A: 1 = unaddressable.
