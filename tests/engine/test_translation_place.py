@@ -9,12 +9,30 @@ import sys
 
 import pytest
 
+from interpose.jit._native import lib
+
 TIMEOUT = 90
 
 
-def shares(*options: str) -> tuple[int, int]:
-    """How many requests for translations there were, and how many the program's own threads answered."""
-    words = [sys.executable, "-m", "interpose", "--stats=yes", "--cache=no", *options, "/bin/true"]
+TAKEN = """
+import ctypes, runpy, sys
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+address = int(sys.argv.pop(1))
+assert libc.mmap(address, 4096, 3, 0x100022, -1, 0) == address  # private, anonymous, at that place or nowhere
+runpy.run_module("interpose", run_name="__main__")
+"""
+PLACES = (lib.IP_XLT_BASE, lib.IP_XLT_META, lib.IP_XLT_CACHE)
+
+
+def shares(*options: str, taken: int = 0) -> tuple[int, int]:
+    """How many requests for translations there were, and how many the program's own threads answered.
+
+    :param taken: an address that something of the supervisor's process has already.
+    """
+    python = [sys.executable, *(("-c", TAKEN, str(taken)) if taken else ("-m", "interpose"))]
+    words = [*python, "--stats=yes", "--cache=no", *options, "/bin/true"]
     environ = {**os.environ, "INTERPOSE_VERIFY": "0"}
     log = subprocess.run(
         words, capture_output=True, timeout=TIMEOUT, text=True, check=True, env=environ
@@ -37,4 +55,10 @@ def test_a_tool_that_traces_leaves_it_to_the_supervisor() -> None:
 
 def test_stages_are_listed_by_the_supervisor() -> None:
     requests, here = shares("--tool=none", "--trace-flags=00000100", "--trace-notbelow=10")
+    assert here == 0 < requests
+
+
+@pytest.mark.parametrize("place", PLACES, ids=("tables", "meta", "cache"))
+def test_where_the_supervisor_cannot_share_its_tables_it_translates(place: int) -> None:
+    requests, here = shares("--tool=memcheck", taken=place)
     assert here == 0 < requests
