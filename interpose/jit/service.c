@@ -48,9 +48,9 @@ static struct ip_slot *slot_at(int i) {
     return (struct ip_slot *)((uint8_t *)chan + IP_CHAN_SLOTS + (size_t)i * IP_SLOT_SIZE);
 }
 
-/* Python's answers need the lock, and may be waited for.  Who works ahead would take it again and again before a
- * sleeper has woken, so it lets those go first who say that they want it. */
-static uint32_t wanted;
+/* ---- The lock of the tables, which threads of the program take, too -------------------------------- */
+
+#define SECOND 1000000000u /* ns */
 
 static int client_sock = -1; /* end of file: the program is gone, and whoever was on its memory */
 
@@ -77,8 +77,7 @@ static bool is_gone(uint32_t holder) {
     return holder >= IP_OTHER && T.program == chan->client_pid && is_dead(holder - IP_OTHER);
 }
 
-#define SECOND 1000000000u /* ns */
-
+/* False: not until then. */
 static bool lock_until(uint64_t end) {
     bool taken_over = false;
     if (ip_lock_try(&T.lock, IP_SUPERVISOR)) return true;
@@ -90,11 +89,17 @@ static bool lock_until(uint64_t end) {
 static void lock(void) { lock_until(~0ull); }
 static void unlock(void) { ip_lock_give(&T.lock); }
 
+/* Python's answers need the lock, and may be waited for.  Who works ahead would take it again and again before a
+ * sleeper has woken, so it lets those go first who say that they want it. */
+static uint32_t wanted;
+
 static void lock_soon(void) {
     __atomic_fetch_add(&wanted, 1, __ATOMIC_SEQ_CST);
     lock();
     __atomic_fetch_sub(&wanted, 1, __ATOMIC_SEQ_CST);
 }
+
+/* ---- Requests ---------------------------------------------------------------------------------------- */
 
 void ip_delay(int at) {
     uint64_t ns = chan ? ip_delay_ns(chan, (uint32_t)at) : 0;

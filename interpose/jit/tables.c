@@ -14,7 +14,6 @@
 #define HUGE_PAGE  (2u << 20)
 #define CHAN_BYTES (IP_CHAN_SLOTS + (size_t)IP_SLOTS * IP_SLOT_SIZE)
 #define OWN_BYTES  sizeof(struct tt_memory)
-#define SHARED_RW  PROT_READ | PROT_WRITE, MAP_SHARED
 _Static_assert(IP_CACHE_BASE % HUGE_PAGE == 0, "the client's view of the cache has room for huge pages");
 
 #ifndef MADV_COLLAPSE
@@ -29,23 +28,27 @@ void tt_fill_pages(const struct transtab *t, uint32_t from, uint32_t to) {
     madvise(t->cache + from, to - from, MADV_COLLAPSE);
 }
 
+static void *map_shared(void *at, size_t bytes, int flags, int fd, off_t offset) {
+    return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, offset);
+}
+
 /* Where a view is that was there before; else where it should be; else, with room for huge pages, anywhere.  wanted: 0:
  * that is no matter. */
 static void *view(void *before, uint64_t wanted, size_t bytes, int fd, off_t offset) {
-    if (before) return mmap(before, bytes, SHARED_RW | MAP_FIXED, fd, offset);
-    if (!wanted) return mmap(NULL, bytes, SHARED_RW, fd, offset);
-    uint8_t *at = mmap((void *)wanted, bytes, SHARED_RW | MAP_FIXED_NOREPLACE, fd, offset);
+    if (before) return map_shared(before, bytes, MAP_FIXED, fd, offset);
+    if (!wanted) return map_shared(NULL, bytes, 0, fd, offset);
+    uint8_t *at = map_shared((void *)wanted, bytes, MAP_FIXED_NOREPLACE, fd, offset);
     if (at == (void *)wanted) return at;
     if (at != MAP_FAILED) munmap(at, bytes); /* a kernel that takes it for a hint */
     at = mmap(NULL, bytes + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) return at;
     at += -(uintptr_t)at % HUGE_PAGE;
-    return mmap(at, bytes, SHARED_RW | MAP_FIXED, fd, offset);
+    return map_shared(at, bytes, MAP_FIXED, fd, offset);
 }
 
 static int map_all(const struct memory_files *files) {
-    void *c = view(chan, 0, CHAN_BYTES, files->chan, 0),
-         *o = view(own, IP_XLT_BASE, OWN_BYTES, files->chan, IP_CHAN_XLT);
+    void *c = view(chan, 0, CHAN_BYTES, files->chan, 0);
+    void *o = view(own, IP_XLT_BASE, OWN_BYTES, files->chan, IP_CHAN_XLT);
     void *m = view(meta, IP_XLT_META, IP_META_MAX, files->meta, 0);
     void *k = view(cache, IP_XLT_CACHE, IP_CACHE_MAX, files->cache, 0);
     if (c == MAP_FAILED || o == MAP_FAILED || m == MAP_FAILED || k == MAP_FAILED) return -errno;
