@@ -172,8 +172,7 @@ class Debugger:
             self._after = ""
         kept, self._kept = self._kept, set()
         for thread in list(self._held.values()):
-            thread.kept = thread.index in kept
-            if not thread.kept:
+            if thread.index not in kept:
                 self.release(thread)
 
     def release(self, thread: Thread) -> None:
@@ -214,18 +213,15 @@ class Debugger:
 
     def dispatch(self) -> None:
         """Tell the listener what came since; from the event loop, while no request is under way."""
-        if self.listener is None or self.stopped:
-            return
-        if (thread := self.take_event(lambda thread: not thread.kept)) is not None:
-            self.listener.event(thread)
+        if self.listener is not None and not self.stopped and self._events:
+            self.listener.event(self._events.pop(0))
 
     def take_event(self, wanted: Callable[[Thread], bool]) -> Thread | None:
-        """An event that is still to be told, of a thread that is wanted: the one that has waited longest."""
-        for thread in list(self._events):
+        """An event that is still to be told, of a thread that is wanted."""
+        for thread in self._events:
             if wanted(thread):
                 self._events.remove(thread)
-                if thread.met_at is None or (thread.met_at == thread.pc and thread.pc in self.breaks):
-                    return thread
+                return thread
         return None
 
     def put_back(self, thread: Thread) -> None:
@@ -233,18 +229,11 @@ class Debugger:
         self._events.insert(0, thread)
 
     def forget_events(self) -> None:
-        """Steps of other threads: nobody waits for them any more.
-
-        Breakpoints that they have met stay to be told, each in its turn, unless they are gone by then: met
-        again when all go on, they would always be those of the threads that are let go first.
-        """
-        passing = (lib.IP_DBG_HELD, lib.IP_DBG_STEPPED)
+        """Breakpoints and steps of other threads: they are met again, or nobody waits for them any more."""
+        passing = (lib.IP_DBG_HELD, lib.IP_DBG_BREAK, lib.IP_DBG_STEPPED)
         self._events = [
             thread for thread in self._events if thread.why not in passing or self._comes_for_gdb(thread)
         ]
-        for thread in self._events:
-            if thread.why == lib.IP_DBG_BREAK and thread.met_at is None:
-                thread.met_at = thread.pc
 
     # -- waiting for gdb -------------------------------------------------------------------------
 
