@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from interpose.report.log import Log
     from interpose.report.xmlfile import XmlReport
 
-CHANNEL_SIZE = lib.IP_CHAN_XLT + lib.IP_XLT_MAX
+CHANNEL_SIZE = lib.IP_CHAN_BYTES + lib.IP_XLT_MAX
 CACHE_SIZE = lib.IP_CACHE_MAX
 META_SIZE = lib.IP_META_MAX
 TINY_CACHE = 1 << 18

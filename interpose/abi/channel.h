@@ -16,7 +16,7 @@
 #define IP_SLOT_SIZE  8192
 #define IP_SLOT_DATA  8000
 #define IP_CHAN_SLOTS 0x10000   /* offset of slot 0 in the channel */
-#define IP_CHAN_XLT   0x2010000 /* in its file, behind the slots: the translator's own (jit/memory.h) */
+#define IP_CHAN_BYTES 0x2010000 /* with all slots; behind it in its file: the translator's own (jit/memory.h) */
 
 enum ip_slot_state { IP_S_FREE, IP_S_IDLE, IP_S_POSTED, IP_S_TAKEN, IP_S_DONE };
 

@@ -99,14 +99,12 @@ int ip_poll(int fd, int ms) {
     }
 }
 
-#define CHANNEL_BYTES (IP_CHAN_SLOTS + (size_t)IP_SLOTS * IP_SLOT_SIZE)
-
 struct ip_chan *ip_map_channel(int fd) {
-    void *mapped = mmap(NULL, CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *mapped = mmap(NULL, IP_CHAN_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-void ip_unmap_channel(struct ip_chan *mapped) { munmap(mapped, CHANNEL_BYTES); }
+void ip_unmap_channel(struct ip_chan *mapped) { munmap(mapped, IP_CHAN_BYTES); }
 
 const uint8_t *ip_map_file(int fd, uint64_t *size) {
     struct stat status;

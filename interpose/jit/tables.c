@@ -10,10 +10,9 @@
 #include "jit/tables.h"
 #include "jit/trace.h"
 
-#define TT_SIZE    (1u << IP_META_TTBITS)
-#define HUGE_PAGE  (2u << 20)
-#define CHAN_BYTES (IP_CHAN_SLOTS + (size_t)IP_SLOTS * IP_SLOT_SIZE)
-#define OWN_BYTES  sizeof(struct tt_memory)
+#define TT_SIZE   (1u << IP_META_TTBITS)
+#define HUGE_PAGE (2u << 20)
+#define OWN_BYTES sizeof(struct tt_memory)
 _Static_assert(IP_CACHE_BASE % HUGE_PAGE == 0, "the client's view of the cache has room for huge pages");
 
 #ifndef MADV_COLLAPSE
@@ -47,8 +46,8 @@ static void *view(void *before, uint64_t wanted, size_t bytes, int fd, off_t off
 }
 
 static int map_all(const struct memory_files *files) {
-    void *c = view(chan, 0, CHAN_BYTES, files->chan, 0);
-    void *o = view(own, IP_XLT_BASE, OWN_BYTES, files->chan, IP_CHAN_XLT);
+    void *c = view(chan, 0, IP_CHAN_BYTES, files->chan, 0);
+    void *o = view(own, IP_XLT_BASE, OWN_BYTES, files->chan, IP_CHAN_BYTES);
     void *m = view(meta, IP_XLT_META, IP_META_MAX, files->meta, 0);
     void *k = view(cache, IP_XLT_CACHE, IP_CACHE_MAX, files->cache, 0);
     if (c == MAP_FAILED || o == MAP_FAILED || m == MAP_FAILED || k == MAP_FAILED) return -errno;
@@ -188,7 +187,7 @@ static int copy_own(int chan_fd) {
     };
     int r = 0;
     for (size_t i = 0; !r && i < sizeof parts / sizeof *parts; i++)
-        r = copy_to(chan_fd, parts[i].from, IP_CHAN_XLT + behind(parts[i].from), parts[i].bytes);
+        r = copy_to(chan_fd, parts[i].from, IP_CHAN_BYTES + behind(parts[i].from), parts[i].bytes);
     return r;
 }
 

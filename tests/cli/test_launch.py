@@ -119,7 +119,7 @@ def test_descriptors_of_the_client(launch):
     (execfn,) = run.lines("execfn")
     base = int(execfn.removeprefix("/dev/fd/"))
     assert sorted(table) == [0, 1, 2, *range(base, base + 5)]
-    assert table[base + 1] == lib.IP_CHAN_XLT + lib.IP_XLT_MAX
+    assert table[base + 1] == lib.IP_CHAN_BYTES + lib.IP_XLT_MAX
     assert table[base + 2] == lib.IP_CACHE_MAX
     assert table[base + 3] == lib.IP_META_MAX
     assert base > 500

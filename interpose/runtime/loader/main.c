@@ -50,10 +50,10 @@ static void map_fixed(u64 at, u64 len, int prot, long fd, u64 offset, const char
 /* Channel, code cache and meta memory, which fd and the two behind it are of: as what runs has them, and as the
  * translator does. */
 static void map_shared(long fd) {
-    map_fixed(IP_CHAN_BASE, IP_CHAN_SLOTS + (u64)IP_SLOTS * IP_SLOT_SIZE, PROT_READ | PROT_WRITE, fd, 0, "channel");
+    map_fixed(IP_CHAN_BASE, IP_CHAN_BYTES, PROT_READ | PROT_WRITE, fd, 0, "channel");
     map_fixed(IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC, fd + 1, 0, "code cache");
     map_fixed(IP_META_BASE, IP_META_MAX, PROT_READ, fd + 2, 0, "translation tables");
-    map_fixed(IP_XLT_BASE, IP_XLT_MAX, PROT_READ | PROT_WRITE, fd, IP_CHAN_XLT, "translator's memory");
+    map_fixed(IP_XLT_BASE, IP_XLT_MAX, PROT_READ | PROT_WRITE, fd, IP_CHAN_BYTES, "translator's memory");
     map_fixed(IP_XLT_CACHE, IP_CACHE_MAX, PROT_READ | PROT_WRITE, fd + 1, 0, "translator's code cache");
     map_fixed(IP_XLT_META, IP_META_MAX, PROT_READ | PROT_WRITE, fd + 2, 0, "translator's tables");
     for (int i = 0; i < 3; i++) sys1(__NR_close, fd + i);

@@ -22,7 +22,6 @@
 #include "runtime/syscalls/syscall.h"
 #include "runtime/ptrace/ptrace.h"
 
-#define CHAN_BYTES   ((u64)IP_CHAN_SLOTS + (u64)IP_SLOTS * IP_SLOT_SIZE)
 #define SCM_FDS      1
 #define SOL_SOCK     1
 #define MSG_CLOEXEC  0x40000000
@@ -176,8 +175,8 @@ static void become_child(struct tstate *ts, const int fds[4], u64 epoch, const s
     th->vfork_child = 0;
     th->user_dispatch = 0;
     rt.final_calls = false; /* of another thread, when it called fork */
-    remap(fds[0], 0, IP_CHAN_BASE, CHAN_BYTES, PROT_READ | PROT_WRITE);
-    remap(fds[0], IP_CHAN_XLT, IP_XLT_BASE, IP_XLT_MAX, PROT_READ | PROT_WRITE);
+    remap(fds[0], 0, IP_CHAN_BASE, IP_CHAN_BYTES, PROT_READ | PROT_WRITE);
+    remap(fds[0], IP_CHAN_BYTES, IP_XLT_BASE, IP_XLT_MAX, PROT_READ | PROT_WRITE);
     rt_memcpy(rt.chan->rt_symbols, published->symbols, sizeof published->symbols);
     remap(fds[1], 0, IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC);
     remap(fds[1], 0, IP_XLT_CACHE, IP_CACHE_MAX, PROT_READ | PROT_WRITE);
