@@ -34,6 +34,47 @@ void tt_free(struct transtab *t, void *table, size_t bytes) {
     *first = table;
 }
 
+/* Beside the tables that double: lists of a page's blocks, and bindings, which come without a block. */
+#define OTHERS (4u << 20)
+
+static size_t doubled(size_t n, size_t size) { return (size_t)1 << class_of(2 * n * size); }
+
+bool tt_heap_has_room(const struct transtab *t) {
+    size_t most = OTHERS + doubled(t->wait_size, sizeof *t->wait) + doubled(t->shapes_size, sizeof *t->shapes);
+    if (t->pages_cap < PAGES_MOST) most += doubled(t->pages_cap, sizeof *t->pages);
+    return t->heap_used + most <= TT_HEAP;
+}
+
+/* To the lower end of the heap: places of one size are no use for tables of another. */
+void tt_renew_heap(struct transtab *t) {
+    struct {
+        uint8_t *at;
+        size_t bytes;
+    } left[] = {{(uint8_t *)t->bind, t->bind_cap * sizeof *t->bind},
+                {(uint8_t *)t->breaks, t->breaks_cap * sizeof *t->breaks},
+                {(uint8_t *)t->pages, t->pages_cap * sizeof *t->pages},
+                {(uint8_t *)t->wait, t->wait_size * sizeof *t->wait}};
+    enum { N = sizeof left / sizeof *left };
+    uint8_t *heap = memory_of(t)->heap, *to = heap, *from = heap;
+    for (;;) {
+        int next = -1;
+        for (int i = 0; i < N; i++)
+            if (left[i].at >= from && (next < 0 || left[i].at < left[next].at)) next = i;
+        if (next < 0) break;
+        from = left[next].at + left[next].bytes;
+        memmove(to, left[next].at, left[next].bytes);
+        left[next].at = to;
+        to += (size_t)1 << class_of(left[next].bytes);
+    }
+    memset(to, 0, (size_t)(heap + t->heap_used - to)); /* as tt_alloc expects it */
+    memset(t->heap_free, 0, sizeof t->heap_free);
+    t->heap_used = (uint32_t)(to - heap);
+    t->bind = (void *)left[0].at;
+    t->breaks = (void *)left[1].at;
+    t->pages = (void *)left[2].at;
+    t->wait = (void *)left[3].at;
+}
+
 void tt_find_tables(struct transtab *t) {
     struct tt_memory *m = memory_of(t);
     t->xrec_of = m->xrec_of;

@@ -8,10 +8,13 @@ void tt_init_pages(struct transtab *t) {
     t->pages = tt_alloc(t, t->pages_cap, sizeof *t->pages);
 }
 
+static uint32_t home(const struct transtab *t, uint64_t page) {
+    return (uint32_t)((page >> 12) * 0x9e3779b97f4a7c15ull >> 32) & (t->pages_cap - 1);
+}
+
 /* The place of a page in the table, empty or not. */
 static struct page_ent *place(const struct transtab *t, uint64_t page) {
-    uint32_t m = t->pages_cap - 1;
-    uint32_t h = (uint32_t)((page >> 12) * 0x9e3779b97f4a7c15ull >> 32) & m;
+    uint32_t m = t->pages_cap - 1, h = home(t, page);
     while (t->pages[h].page && t->pages[h].page != page) h = (h + 1) & m;
     return &t->pages[h];
 }
@@ -35,7 +38,7 @@ static struct page_ent *make(struct transtab *t, uint64_t page) {
     struct page_ent *p = place(t, page);
     if (!p->page) {
         p->page = page;
-        if (++t->pages_n * 2 > t->pages_cap) {
+        if (++t->pages_n * 2 > t->pages_cap && t->pages_cap < PAGES_MOST) {
             grow(t);
             p = place(t, page);
         }
@@ -180,14 +183,35 @@ void tt_calm(struct transtab *t, uint64_t now_ms) {
     }
 }
 
-void tt_flush_pages(struct transtab *t) {
-    /* How often a page was written outlasts its blocks. */
-    for (uint32_t i = 0; i < t->pages_cap; i++) t->pages[i].n = t->pages[i].watched = 0;
+static bool has_history(const struct page_ent *p) { return p->written || p->relapses; }
+
+/* Open addressing without tombstones: what stands behind the gap and belongs before it moves up. */
+static void forget(struct transtab *t, uint32_t gap) {
+    uint32_t mask = t->pages_cap - 1;
+    for (uint32_t i = (gap + 1) & mask; t->pages[i].page; i = (i + 1) & mask) {
+        if (((i - home(t, t->pages[i].page)) & mask) < ((i - gap) & mask)) continue;
+        t->pages[gap] = t->pages[i];
+        gap = i;
+    }
+    memset(&t->pages[gap], 0, sizeof t->pages[gap]);
+    t->pages_n--;
 }
 
-void tt_forget_pages(struct transtab *t) {
+/* How often a page was written outlasts its blocks.  The others are forgotten: a program may come to new ones as long
+ * as it runs.  All are where those alone would fill the table. */
+void tt_flush_pages(struct transtab *t) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < t->pages_cap; i++) {
+        struct page_ent *p = &t->pages[i];
+        tt_free(t, p->blocks, p->cap * sizeof *p->blocks);
+        p->blocks = NULL;
+        p->n = p->cap = p->watched = 0;
+        kept += has_history(p);
+    }
+    if (kept > t->pages_cap / 4) {
+        memset(t->pages, 0, t->pages_cap * sizeof *t->pages);
+        t->pages_n = t->n_often = 0;
+    }
     for (uint32_t i = 0; i < t->pages_cap; i++)
-        tt_free(t, t->pages[i].blocks, t->pages[i].cap * sizeof *t->pages[i].blocks);
-    memset(t->pages, 0, sizeof *t->pages * t->pages_cap);
-    t->pages_n = t->n_often = 0;
+        while (t->pages[i].page && !has_history(&t->pages[i])) forget(t, i);
 }

@@ -231,6 +231,7 @@ void tt_flush(struct transtab *t) {
     memset(t->tt, 0, sizeof *t->tt * TT_SIZE);
     tt_flush_pages(t);
     tt_forget_blocks(t);
+    tt_renew_heap(t);
     keep_flushed(t);
     m->n_blocks = m->points_used = m->pcs_used = m->desc_used = m->cache_used = m->cold_used = 0;
     m->n_exits = 1; /* id 0: none */

@@ -97,6 +97,7 @@ struct page_copy { /* the bytes are at copy_bytes */
  * of two; what is given back is the next one's of its size. */
 #define TT_HEAP    (64u << 20)
 #define TT_CLASSES 27u
+#define PAGES_MOST (1u << 18) /* places for pages; a flush comes when three of four are taken */
 
 #define TT_RANGES 1024
 struct tt_ranges {
@@ -180,6 +181,9 @@ struct transtab {
  * is none left the run ends. */
 void *tt_alloc(struct transtab *t, size_t n, size_t size);
 void tt_free(struct transtab *t, void *table, size_t bytes);
+/* Is there room for what one more block may make grow?  A whole flush makes it, and moves the tables that outlast one. */
+bool tt_heap_has_room(const struct transtab *t);
+void tt_renew_heap(struct transtab *t);
 /* Where its tables are; all that there is of them before the first block. */
 void tt_find_tables(struct transtab *t);
 void tt_begin_tables(struct transtab *t);
@@ -304,7 +308,6 @@ struct page_ent *tt_page(const struct transtab *t, uint64_t page);
 void tt_page_add_block(struct transtab *t, uint64_t page, uint32_t block);
 void tt_init_pages(struct transtab *t);
 void tt_flush_pages(struct transtab *t);
-void tt_forget_pages(struct transtab *t);
 
 /* guestcode.c */
 void tt_forget_code(struct transtab *t, uint64_t lo, uint64_t hi);
