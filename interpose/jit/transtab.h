@@ -181,7 +181,7 @@ struct transtab {
  * is none left the run ends. */
 void *tt_alloc(struct transtab *t, size_t n, size_t size);
 void tt_free(struct transtab *t, void *table, size_t bytes);
-/* Is there room for what one more block may make grow?  A whole flush makes it, and moves the tables that outlast one. */
+/* Is there room for what one more block may make grow?  A whole flush makes it, and moves what outlasts one. */
 bool tt_heap_has_room(const struct transtab *t);
 void tt_renew_heap(struct transtab *t);
 /* Where its tables are; all that there is of them before the first block. */
