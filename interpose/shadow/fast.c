@@ -72,9 +72,8 @@ struct vbits {
 };
 
 /* V bits of memory; what is addressable has them. */
-static bool load(struct tstate *ts, const struct ip_insn *in, u32 n, struct vbits *v) {
-    u64 at;
-    if (!address(ts, in, &at) || !addressable(ts, at, n)) return false;
+static bool load_at(struct tstate *ts, u64 at, u32 n, struct vbits *v) {
+    if (!addressable(ts, at, n)) return false;
     u64 p = sh_v(at);
     v->w[0] = v->w[1] = v->w[2] = v->w[3] = 0;
     switch (n) {
@@ -90,6 +89,11 @@ static bool load(struct tstate *ts, const struct ip_insn *in, u32 n, struct vbit
     }
     v->origin = origins_kept() ? origin_loaded(ts, at, n, v->w) : 0;
     return true;
+}
+
+static bool load(struct tstate *ts, const struct ip_insn *in, u32 n, struct vbits *v) {
+    u64 at;
+    return address(ts, in, &at) && load_at(ts, at, n, v);
 }
 
 static bool store(struct tstate *ts, const struct ip_insn *in, u32 n, const struct vbits *v) {
@@ -308,7 +312,7 @@ static bool plain_source(struct tstate *ts, const struct ip_insn *in, u32 n, tkv
     if (s->kind == IP_OP_MEM) {
         struct vbits v;
         u64 at;
-        if (s->size != n || !load(ts, in, n, &v) || !address(ts, in, &at)) return false;
+        if (s->size != n || !address(ts, in, &at) || !load_at(ts, at, n, &v)) return false;
         *b = (tkval){0, v.w[0]};
         tk_value(at, n, &b->v);
         if (v.origin) *origin = origin_newer(*origin, v.origin);
