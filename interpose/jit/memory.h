@@ -29,7 +29,7 @@ _Static_assert(sizeof(struct tt_memory) <= IP_XLT_MAX, "room at IP_XLT_BASE");
 _Static_assert(IP_CHAN_BYTES == IP_CHAN_SLOTS + IP_SLOTS * IP_SLOT_SIZE && IP_CHAN_BYTES % 4096 == 0,
                "behind the slots");
 _Static_assert(IP_XLT_MAX <= IP_XLT_META - IP_XLT_BASE && IP_META_MAX <= IP_XLT_CACHE - IP_XLT_META &&
-                   IP_CACHE_MAX <= IP_XLT_END - IP_XLT_CACHE && IP_XLT_CACHE % (2 << 20) == 0,
+                   IP_CACHE_MAX <= IP_XLT_END - IP_XLT_CACHE && IP_XLT_CACHE % HUGE_PAGE == 0,
                "views beside one another, that of the cache where huge pages can be");
 
 #endif

@@ -11,7 +11,6 @@
 #include "jit/trace.h"
 
 #define TT_SIZE   (1u << IP_META_TTBITS)
-#define HUGE_PAGE (2u << 20)
 #define OWN_BYTES sizeof(struct tt_memory)
 _Static_assert(IP_CACHE_BASE % HUGE_PAGE == 0, "the client's view of the cache has room for huge pages");
 

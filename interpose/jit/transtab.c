@@ -158,8 +158,6 @@ struct code_place tt_next_place(const struct transtab *t) {
     return p;
 }
 
-#define HUGE_PAGE (2u << 20)
-
 /* Large programs run code on thousands of pages (docs/measurements.md, point 17): each stretch that is full becomes one
  * page.  Where it cannot, it stays as it is.  Nothing is taken ahead, so small programs need no more memory. */
 static void full_up_to(const struct transtab *t, uint32_t used) {
