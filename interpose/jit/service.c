@@ -1,7 +1,6 @@
 /* The translator thread: answers the client's requests without Python. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include "jit/crowd.h"
 #include "jit/lastwords.h"
 #include "abi/inline/delay.h"
+#include "abi/inline/futex.h"
 #include "abi/inline/ticks.h"
 #include "jit/tables.h"
 #include "jit/peek.h"
@@ -33,10 +33,6 @@ static int running;
 static uint64_t asked; /* the flags that each program begins with */
 
 int ip_has_fsgsbase(void) { return getauxval(AT_HWCAP2) >> 1 & 1; /* HWCAP2_FSGSBASE */ }
-
-static long futex(uint32_t *addr, int op, uint32_t val, const struct timespec *ts) {
-    return syscall(SYS_futex, addr, op, val, ts, NULL, 0);
-}
 
 static uint64_t clock_now(void) {
     struct timespec ts;
@@ -110,7 +106,7 @@ void ip_delay(int at) {
 
 static void answer(struct ip_slot *s) {
     __atomic_store_n(&s->state, IP_S_DONE, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&s->waiting, __ATOMIC_SEQ_CST)) futex(&s->state, FUTEX_WAKE, 1, NULL);
+    if (__atomic_load_n(&s->waiting, __ATOMIC_SEQ_CST)) ip_futex(&s->state, IP_FUTEX_WAKE, 1, NULL);
 }
 
 #define BATCH 6 /* made before the answer, where the client could not run beside us */
@@ -280,8 +276,8 @@ static void *loop(void *arg) {
         if (__atomic_load_n(&chan->bell_tr, __ATOMIC_SEQ_CST) != bell) continue;
         __atomic_store_n(&chan->tr_sleeping, 1, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&chan->bell_tr, __ATOMIC_SEQ_CST) == bell && !stopping) {
-            struct timespec ts = {1, 0};
-            futex(&chan->bell_tr, FUTEX_WAIT, bell, &ts);
+            const int64_t second[2] = {1, 0};
+            ip_futex(&chan->bell_tr, IP_FUTEX_WAIT, bell, second);
         }
         __atomic_store_n(&chan->tr_sleeping, 0, __ATOMIC_SEQ_CST);
         calm();
@@ -347,8 +343,7 @@ void ip_service_abandon(void) { running = 0; }
 void ip_service_stop(void) {
     if (!running) return;
     stopping = 1;
-    __atomic_fetch_add(&chan->bell_tr, 1, __ATOMIC_SEQ_CST);
-    futex(&chan->bell_tr, FUTEX_WAKE, 1, NULL);
+    ip_ring(&chan->bell_tr);
     pthread_join(thread, NULL);
     running = 0;
 }
@@ -637,10 +632,10 @@ int ip_next_event(int timeout_ms) {
             __atomic_store_n(&chan->py_sleeping, 0, __ATOMIC_SEQ_CST);
             return -1;
         }
-        struct timespec ts = {left / 1000000000ll, left % 1000000000ll};
-        long r = futex(&chan->bell_py, FUTEX_WAIT, bell, &ts);
+        const int64_t wait[2] = {left / 1000000000ll, left % 1000000000ll};
+        long r = ip_futex(&chan->bell_py, IP_FUTEX_WAIT, bell, wait);
         __atomic_store_n(&chan->py_sleeping, 0, __ATOMIC_SEQ_CST);
-        if (r < 0 && errno == EINTR) return -1; /* let Python run its signal handlers */
+        if (r == -EINTR) return -1; /* let Python run its signal handlers */
     }
 }
 
@@ -657,10 +652,7 @@ uint64_t ip_next_used(void) {
 
 void ip_reply(int slot) { answer(slot_at(slot)); }
 
-void ip_wake_python(void) {
-    __atomic_fetch_add(&chan->bell_py, 1, __ATOMIC_SEQ_CST);
-    futex(&chan->bell_py, FUTEX_WAKE, 1, NULL);
-}
+void ip_wake_python(void) { ip_ring(&chan->bell_py); }
 
 void ip_service_get_stats(struct ip_service_stats *s) {
     uint64_t ticks = ip_ticks() - T.tsc0;

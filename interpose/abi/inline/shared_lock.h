@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abi/inline/futex.h"
+
 struct ip_shared_lock {
     uint32_t word; /* 0: free */
 };
@@ -18,13 +20,6 @@ struct ip_shared_lock {
 #define IP_PROGRAM      2u
 #define IP_OTHER        16u /* + the process's number */
 #define IP_LOCK_LOOK_NS 20000000
-
-static inline long ip_lock_futex(uint32_t *word, int op, uint32_t value, const int64_t *timeout) {
-    long result = 202; /* futex: the same call in a process with a libc and in one without */
-    register const int64_t *r10 __asm__("r10") = timeout;
-    __asm__ volatile("syscall" : "+a"(result) : "D"(word), "S"(op), "d"(value), "r"(r10) : "rcx", "r11", "memory");
-    return result;
-}
 
 static inline bool ip_lock_try(struct ip_shared_lock *l, uint32_t me) {
     uint32_t none = 0;
@@ -45,7 +40,7 @@ static inline bool ip_lock_wait(struct ip_shared_lock *l, uint32_t me, bool (*go
         !__atomic_compare_exchange_n(&l->word, &v, v | IP_LOCK_WAITERS, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return false;
     v |= IP_LOCK_WAITERS;
-    if (ip_lock_futex(&l->word, 0 /* FUTEX_WAIT */, v, look) != -110 /* ETIMEDOUT */) return false;
+    if (ip_futex(&l->word, IP_FUTEX_WAIT, v, look) != -110 /* ETIMEDOUT */) return false;
     if (!gone(v & ~IP_LOCK_WAITERS)) return false;
     *taken_over =
         __atomic_compare_exchange_n(&l->word, &v, me | IP_LOCK_WAITERS, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
@@ -53,8 +48,7 @@ static inline bool ip_lock_wait(struct ip_shared_lock *l, uint32_t me, bool (*go
 }
 
 static inline void ip_lock_give(struct ip_shared_lock *l) {
-    if (__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) & IP_LOCK_WAITERS)
-        ip_lock_futex(&l->word, 1 /* FUTEX_WAKE */, 1, 0);
+    if (__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) & IP_LOCK_WAITERS) ip_futex(&l->word, IP_FUTEX_WAKE, 1, 0);
 }
 
 #endif

@@ -2,9 +2,7 @@
  * that it shares with the supervisor.  To ask that took two processes' wake-ups, some 10 us for 5 us of work. */
 #include "jit/client/here.h"
 
-#include <asm/unistd.h>
-#include <linux/futex.h>
-
+#include "abi/inline/futex.h"
 #include "jit/memory.h"
 #include "runtime/base/rt.h"
 
@@ -51,11 +49,6 @@ static void serialize(void) {
                      : "rax", "rcx", "memory", "cc");
 }
 
-static void wake_python(void) {
-    __atomic_fetch_add(&rt.chan->bell_py, 1, __ATOMIC_SEQ_CST);
-    sys6(__NR_futex, (long)&rt.chan->bell_py, FUTEX_WAKE, 1, 0, 0, 0);
-}
-
 bool ip_translate_here(struct tstate *ts, u32 kind) {
     struct ip_slot *s = rt_slot(ts);
     if (!__atomic_load_n(&table->here, __ATOMIC_RELAXED) || rt_th(ts)->no_tsc) return false;
@@ -72,7 +65,7 @@ bool ip_translate_here(struct tstate *ts, u32 kind) {
     ip_lock_give(&table->lock);
     if (!may) return false;
     rt_delay(IP_AT_TRANSLATED);
-    if (tell) wake_python();
+    if (tell) ip_ring(&rt.chan->bell_py);
     serialize();
     return true;
 }
