@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from interpose import __version__
 from interpose.console import talk
 from interpose.control import place
-from interpose.errors import OptionError
+from interpose.errors import InterposeError, OptionError, tell
 
 USAGE = """\
 usage: interpose-control [options] [pid|program ...]
@@ -110,9 +110,9 @@ def runs(environ: dict[str, str]) -> list[tuple[int, str, str]]:
     return found
 
 
-def _is_meant(pid: int, command: str, targets: list[str]) -> bool:
-    program = os.path.basename(command.split(" ", 1)[0])
-    return not targets or str(pid) in targets or program in targets
+def _names(pid: int, command: str) -> set[str]:
+    """What a command line may call a run by."""
+    return {str(pid), os.path.basename(command.split(" ", 1)[0])}
 
 
 def main(words: list[str]) -> int:
@@ -121,7 +121,12 @@ def main(words: list[str]) -> int:
     if isinstance(wish, str):
         print(wish, end="")
         return 0
-    chosen = [run for run in runs(dict(os.environ)) if _is_meant(run[0], run[1], wish.targets)]
+    active = runs(dict(os.environ))
+    known = {name for pid, command, _ in active for name in _names(pid, command)}
+    chosen = [run for run in active if not wish.targets or _names(*run[:2]).intersection(wish.targets)]
+    unknown = [target for target in dict.fromkeys(wish.targets) if target not in known]
+    for target in unknown:
+        tell(InterposeError(f"{target}: no active callgrind run has this number or name"))
     if not chosen:
         print("No active callgrind runs detected.")
         return 1
@@ -133,7 +138,7 @@ def main(words: list[str]) -> int:
                 print("  No answer: the program has ended.")
                 break
             print("\n".join(f"  {line}" if line else "" for line in answer.get("lines", ["OK."])))
-    return 0
+    return 1 if unknown else 0
 
 
 def entry() -> None:

@@ -84,7 +84,19 @@ def test_state(guest, tmp_path):
         assert "Backtrace for Thread 1" in shown and "] " in shown and "  main (1 x)" in shown
         assert "Totals:   Ir" in shown
         assert "  Events collected: Ir; not Dr\n" in control(environ, "-e=Ir,Dr").stdout
-        assert control(environ, "no-such-program").stdout == "No active callgrind runs detected.\n"
+
+
+def test_a_name_that_no_run_has_is_told(guest, tmp_path):
+    with waiting(tmp_path, guest) as (process, environ):
+        command = [sys.executable, "-m", "interpose.control", "-z"]
+        told = "interpose: no-such-program: no active callgrind run has this number or name\n"
+        for names in (["no-such-program"], [str(process.pid), "no-such-program", "no-such-program"]):
+            done = subprocess.run(
+                [*command, *names], env=environ, capture_output=True, text=True, timeout=60, check=False
+            )
+            assert (done.returncode, done.stderr) == (1, told)
+            wanted = "OK." if len(names) > 1 else "No active callgrind runs detected.\n"
+            assert wanted in done.stdout
 
 
 @pytest.mark.parametrize("options", [(), ("--separate-threads=yes",)], ids=["together", "apart"])
