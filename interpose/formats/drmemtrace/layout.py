@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from interpose.formats.drmemtrace.errors import FormatError
@@ -32,7 +33,9 @@ def trace_files(place: str | os.PathLike[str]) -> list[Path]:
     path = Path(place)
     try:
         if not path.is_dir():
-            path.stat()
+            # It is read more than once; a FIFO would wait for whoever writes, too.
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise FormatError(str(path), "no regular file")
             return [path]
         folder = trace_folder(path)
         found = sorted(entry for entry in folder.iterdir() if entry.is_file() and is_trace(entry.name))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from interpose.formats.drmemtrace.errors import FormatError
@@ -58,6 +60,9 @@ def test_auxiliary_files(tmp_path):
 def test_nothing_there(tmp_path):
     with pytest.raises(FormatError, match="no trace files"):
         trace_files(tmp_path)
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(FormatError, match="no regular file"):
+        trace_files(tmp_path / "fifo")
     touch(tmp_path / "raw", "a.raw")
     with pytest.raises(FormatError, match="trace: No such file or directory"):
         trace_files(tmp_path)
