@@ -187,7 +187,8 @@ class Tool(BaseTool):
         failed = self._header.tool[lib.IP_MTR_FAILED]
         if self._header.tool[lib.IP_MTR_NO_ROOM]:
             self.log.plain(f"{folder}: some of the program's code is not in the trace: there is too much")
-        early = f"{folder}: {os.strerror(failed)}; the trace ends there" if failed else ""
+        failure = f"{folder}: {os.strerror(failed)}" if failed else ""
+        early = f"{failure}; the trace ends there" if failed else ""
         if not self.config.tool.memtrace_finish:
             if early:
                 self.log.plain(early)
@@ -200,8 +201,9 @@ class Tool(BaseTool):
         except InterposeError as error:
             if not os.path.exists(os.path.join(folder, "raw", RECORDS)):
                 self.log.plain(f"{folder}: the records are gone; there is no trace")
-            elif isinstance(error, NothingRecordedError) and not early:
-                self.log.plain(str(error))
+            elif isinstance(error, NothingRecordedError):
+                # The file may be full all the same: of code that was to run, which comes before what has run.
+                self.log.plain(f"{failure}; nothing was recorded" if failed else str(error))
             else:
                 what = f"{early}, unfinished" if early else str(error)
                 self.log.plain(f"{what}; the records stay, for interpose-memtrace finish")
