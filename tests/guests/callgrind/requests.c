@@ -14,6 +14,10 @@ __attribute__((noinline)) void handler(int s) {
     (void)s;
     times(5);
 }
+__attribute__((naked)) void becomes(int s) {
+    (void)s;
+    __asm__("jmp handler");
+}
 __attribute__((noinline)) void interrupted(void) {
     times(2);
     raise(SIGUSR1);
@@ -51,8 +55,8 @@ int main(int argc, char **argv) {
         times(100);
         INTERPOSE_CALLGRIND_START_INSTRUMENTATION;
         times(4);
-    } else if (!strcmp(what, "signal")) {
-        signal(SIGUSR1, handler);
+    } else if (!strcmp(what, "signal") || !strcmp(what, "jump")) {
+        signal(SIGUSR1, *what == 's' ? handler : becomes);
         interrupted();
     } else if (!strcmp(what, "threads")) {
         pthread_t one, two;

@@ -62,6 +62,16 @@ def test_handler(guest, tmp_path):
     )
 
 
+@pytest.mark.parametrize("options", [(), ("--collect-jumps=yes",)], ids=["line", "recorded"])
+@pytest.mark.parametrize("what", ["signal", "jump"])
+def test_a_handler_does_not_call_what_it_returns_through(guest, tmp_path, what, options):
+    found = profile(tmp_path, guest, *options, args=(what,))
+    assert {callee for caller, callee in found.called if caller == "handler"} == {"times"}
+    assert found.called["times", "leaf"] == (19, 19 * LEAF)
+    if what == "jump":
+        assert found.called["becomes", "handler"][0] == 1
+
+
 @pytest.mark.parametrize(("what", "status"), [("fault", -11), ("threads", 3)])
 def test_calls_under_way_at_the_end(tmp_path, what, status):
     """A run of a block that ends early counts up to there, and calls under way cost what they have so far."""

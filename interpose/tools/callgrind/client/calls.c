@@ -143,11 +143,15 @@ static u64 pop_to(struct thread *t, u64 sp) {
     return n;
 }
 
+static struct cg_frame *frame_at(const struct thread *t, u64 depth) {
+    return (struct cg_frame *)(t->shared.frames + (depth - 1) * t->shared.frame_bytes);
+}
+
 /* The handler may have left its frame for one of those that it interrupted. */
 static void leave_handlers(struct thread *t, u64 sp) {
     u64 d = t->shared.depth;
     while (d) {
-        struct cg_frame *f = (struct cg_frame *)(t->shared.frames + (d - 1) * t->shared.frame_bytes);
+        struct cg_frame *f = frame_at(t, d);
         if (f->flags & CG_SIGNAL && sp >= f->sp && sp - f->sp < (u64)8 << 20) {
             while (t->shared.depth >= d) cg_pop(t);
             pop_to(t, sp);
@@ -157,11 +161,22 @@ static void leave_handlers(struct thread *t, u64 sp) {
     }
 }
 
-/* Out of the function where counting began, or of one that it has become by a jump: who called it is not known, but it
- * does not call them. */
+/* Frames below those that the first function of a thread or of a handler has got by jumps; more than there are: it has
+ * called something, which runs. */
+static u64 depth_of_root(const struct thread *t) {
+    u64 d = t->shared.depth, sp = d ? frame_at(t, d)->sp : ~0ull;
+    while (d && frame_at(t, d)->sp == sp && !(frame_at(t, d)->flags & CG_SIGNAL)) d--;
+    bool is_root = d ? frame_at(t, d)->sp == sp && frame_at(t, d)->flags & CG_SIGNAL : sp == ~0ull;
+    return is_root ? d : t->shared.depth + 1;
+}
+
+/* Out of the function where counting began, or a handler, or of what it has become by a jump: who called it is not
+ * known (of a handler, the kernel: it returns to the C library's trampoline), but it does not call them. */
 static bool leave_root(struct thread *t, const struct ip_tr_block *b) {
-    if (cg_is_within(t->shared.context, b) || (t->shared.depth && cg_top(t)->sp != ~0ull)) return false;
-    while (t->shared.depth) cg_pop(t);
+    if (cg_is_within(t->shared.context, b)) return false;
+    u64 depth = depth_of_root(t);
+    if (depth > t->shared.depth) return false;
+    while (t->shared.depth > depth) cg_pop(t);
     end_root(t);
     root(t, b);
     return true;
