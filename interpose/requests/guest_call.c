@@ -21,6 +21,7 @@ struct saved_call {
     u8 *xarea;
 };
 static struct saved_call calls[MAX_DEPTH * 8];
+static u32 n_used; /* those from here on were never anybody's */
 static rt_lock_t lock;
 
 void rt_calls_fork_lock(bool hold) {
@@ -34,11 +35,11 @@ void rt_calls_fork_lock(bool hold) {
  * thread's stack has been cut off above its frame. */
 static struct saved_call *take(struct tstate *ts) {
     struct saved_call *left = NULL;
-    for (u32 i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+    for (u32 i = 0; i < n_used; i++) {
         if (!calls[i].owner) return &calls[i];
         if (calls[i].owner == ts && calls[i].magic_sp < ts->gpr[IP_RSP]) left = &calls[i];
     }
-    return left;
+    return n_used < sizeof calls / sizeof calls[0] ? &calls[n_used++] : left;
 }
 
 static void set_defined(struct tstate *ts, u32 gprs) {
@@ -72,7 +73,7 @@ static bool under_way(const struct tstate *ts, const struct saved_call *c) {
 }
 
 bool rt_call_is_silent(struct tstate *ts) {
-    for (u32 i = 0; i < sizeof calls / sizeof calls[0]; i++)
+    for (u32 i = 0; i < n_used; i++)
         if (calls[i].owner == ts && calls[i].silent && under_way(ts, &calls[i])) return true;
     return false;
 }
@@ -128,7 +129,7 @@ bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc, bool silent) {
 bool rt_call_return(struct tstate *ts) {
     struct saved_call *c = NULL;
     /* The innermost: a longjmp may have left older ones of this thread behind. */
-    for (u32 i = 0; i < sizeof calls / sizeof calls[0]; i++)
+    for (u32 i = 0; i < n_used; i++)
         if (calls[i].owner == ts && calls[i].magic_sp + 8 == ts->gpr[IP_RSP]) c = &calls[i];
     if (!c) return false; /* a wild jump */
     u64 result = ts->gpr[IP_RAX];
