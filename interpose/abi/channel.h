@@ -114,8 +114,9 @@ struct ip_put {
 /* What else the answer to a client request says, in r[3]. */
 enum ip_answer {
     IP_ANSWER_GIVEN,
-    IP_ANSWER_ENDS, /* the program with the status in r[1], for the report of --exit-on-first-error is out */
-    IP_ANSWER_NONE, /* nobody knows such a request, and that has been told where it is to be */
+    IP_ANSWER_ENDS,   /* the program with the status in r[1], for the report of --exit-on-first-error is out */
+    IP_ANSWER_NONE,   /* nobody knows such a request, and that has been told where it is to be */
+    IP_ANSWER_STANDS, /* until answers_age is another one, or an error is met; bytes for guest memory included */
 };
 
 /* Where --delays has a process stand still: between two steps that another process can come between.  Those of the
@@ -200,6 +201,7 @@ struct ip_chan {
     uint8_t left_files[3][1024]; /* the supervisor's, which the program removes if it is killed; or "" */
     uint64_t ahead_state;        /* how many of them were met, | their number << 16 | which list it is << 32 */
     struct ip_ahead ahead[128];
+    uint64_t answers_age; /* the supervisor counts it up: code or errors are not what they were */
 };
 
 #define IP_DEAD_GONE  1 /* of ip_chan.dead */

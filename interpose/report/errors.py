@@ -174,6 +174,10 @@ _GO_FIX = (
 )
 
 
+def _nobody() -> None:
+    """Nobody wants to know."""
+
+
 class ErrorManager:
     """All errors of a run."""
 
@@ -204,7 +208,9 @@ class ErrorManager:
         self._asking = True
         self.must_exit = False
         """Set by ``--exit-on-first-error=yes`` after the first shown error: the run is to end."""
-        self.errors_found = 0
+        self.outdated: Callable[[], None] = _nobody
+        """Called when what the program may ask about errors changes."""
+        self._found = 0
         self.contexts = 0
         self.suppressed = 0
         self.suppressed_contexts = 0
@@ -221,6 +227,16 @@ class ErrorManager:
         self._index = {}
         for error in sorted(self._recorded, key=lambda error: error.last_seen):
             self._index[error.key(self.frames)] = error
+
+    @property
+    def errors_found(self) -> int:
+        """Errors that are not suppressed."""
+        return self._found
+
+    @errors_found.setter
+    def errors_found(self, count: int) -> None:
+        self._found = count
+        self.outdated()
 
     # -- reporting ------------------------------------------------------------------------------------------
 

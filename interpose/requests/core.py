@@ -88,6 +88,7 @@ def _map_ip_to_srcloc(supervisor: Supervisor, slot: Any, words: Sequence[int], d
     frame = supervisor.symbolizer.lookup(words[1])[0]
     text = f"{frame.file[:49]}:{frame.line}".encode() if frame.file and frame.line else b""
     supervisor.answer_bytes(slot, words[2], text[:63] + b"\0")
+    slot.r[3] = lib.IP_ANSWER_STANDS
     return 0
 
 
@@ -103,16 +104,9 @@ def _clo_change(supervisor: Supervisor, slot: Any, words: Sequence[int], default
     return default
 
 
-def _accept(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
-    return 0
-
-
 def _count_errors(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
+    slot.r[3] = lib.IP_ANSWER_STANDS
     return supervisor.tool.count_errors()
-
-
-def _keep_default(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
-    return default
 
 
 def _gdb_monitor_command(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
@@ -132,12 +126,7 @@ _ANSWERS: dict[int, Callable[[Supervisor, Any, Sequence[int], int], int]] = {
     lib.INTERPOSE_RQ_PRINTF_BACKTRACE: _printf_by_value,
     lib.INTERPOSE_RQ_PRINTF_VALIST_BY_REF: _printf,
     lib.INTERPOSE_RQ_PRINTF_BACKTRACE_VALIST_BY_REF: _printf_backtrace,
-    lib.INTERPOSE_RQ_LOAD_PDB_DEBUGINFO: _accept,
     lib.INTERPOSE_RQ_MAP_IP_TO_SRCLOC: _map_ip_to_srcloc,
-    lib.INTERPOSE_RQ_VEX_INIT_FOR_IRI: _keep_default,
-    lib.INTERPOSE_RQ_INNER_THREADS: _keep_default,
-    lib.INTERPOSE_RQ_FREERES_DONE: _keep_default,
-    lib.INTERPOSE_RQ_GET_MALLOCFUNCS: _keep_default,
     lib.INTERPOSE_RQ_INTERNAL_PRINTF_VALIST_BY_REF: _printf,
     lib.INTERPOSE_RQ_ADD_IFUNC_TARGET: _add_ifunc_target,
 }

@@ -21,17 +21,19 @@ static bool client_call(struct tstate *ts, u32 n, const u64 args[5], u64 next_pc
 
 /* The answer's bytes for guest memory: written here, where a fault is survived
  * and the shadow is at hand. */
-u32 rt_put_answer(const struct ip_slot *s) {
+u32 rt_put_answer(const struct ip_slot *s) { return rt_put(s->data, s->r[2] <= sizeof s->data ? s->r[2] : 0); }
+
+u32 rt_put(const u8 *data, u64 end) {
     u32 failed = 0;
-    u64 at = 0, end = s->r[2] <= sizeof s->data ? s->r[2] : 0;
+    u64 at = 0;
     while (at + sizeof(struct ip_put) <= end) {
         struct ip_put p;
-        rt_memcpy(&p, s->data + at, sizeof p);
+        rt_memcpy(&p, data + at, sizeof p);
         at += sizeof p;
         if (p.len > end - at) return failed + 1;
         struct rt_seg seg; /* the program's own memory, not ours beside it */
         if (p.len && rt_find_seg(p.addr, &seg) && p.len <= rt_client_end() - p.addr &&
-            rt_find_seg(p.addr + p.len - 1, &seg) && rt_copy_to(p.addr, s->data + at, p.len) == 0)
+            rt_find_seg(p.addr + p.len - 1, &seg) && rt_copy_to(p.addr, data + at, p.len) == 0)
             rt_hook_written(p.addr, p.len);
         else
             failed++;
@@ -40,29 +42,30 @@ u32 rt_put_answer(const struct ip_slot *s) {
     return failed;
 }
 
-/* A tool's own request: its letters are in the upper half. */
-static bool is_tools(u64 code) { return code >> 16 != 0; }
-
 /* Requests that nobody knows, of another tool's for instance: programs that mark their own heap make a great many.
  * Each at the place that its number has, the last one met there. */
 static u64 unknown[64];
 static u64 *place_of(u64 code) { return &unknown[(code ^ code >> 16) % (sizeof unknown / sizeof unknown[0])]; }
 
-/* What Python answers; what a tool makes of its requests may need the stack. */
+/* What Python answers. */
 static u64 ask(struct tstate *ts, const u64 w[6], u64 next_pc, u64 dflt) {
     struct ip_slot *s = rt_slot(ts);
     u64 *known = place_of(w[0]);
     if (w[0] && __atomic_load_n(known, __ATOMIC_RELAXED) == w[0]) return dflt;
+    struct rt_state now = rt_state_now();
+    u64 result;
+    if (rt_standing_answer(w, now, &result)) return result;
     s->a[0] = dflt;
     s->a[1] = next_pc;
     s->a[2] = ts->gpr[IP_RSP];
     s->r[2] = s->r[3] = 0;
     rt_memcpy(s->data, w, 6 * sizeof *w);
     s->len = 6 * sizeof *w;
-    if ((w[0] == INTERPOSE_RQ_PRINTF_BACKTRACE_VALIST_BY_REF || is_tools(w[0])) && (rt.flags & IP_C_CALLSTACK))
+    if (w[0] == INTERPOSE_RQ_PRINTF_BACKTRACE_VALIST_BY_REF && (rt.flags & IP_C_CALLSTACK))
         s->len += (u32)sizeof(u64) * rt_stack_trace(ts, (u64 *)(void *)s->data + 6, TRACE_MAX);
     rt_request_python(ts, IP_R_REQUEST);
     if (s->r[3] == IP_ANSWER_ENDS) sys1(__NR_exit_group, (long)s->r[1]);
+    if (s->r[3] == IP_ANSWER_STANDS) rt_keep_answer(w, now, s);
     if (s->r[3] == IP_ANSWER_NONE) __atomic_store_n(known, w[0], __ATOMIC_RELAXED);
     if (w[0] == INTERPOSE_RQ_CLO_CHANGE) /* from -v on they are told */
         for (u32 i = 0; i < sizeof unknown / sizeof unknown[0]; i++) __atomic_store_n(&unknown[i], 0, __ATOMIC_RELAXED);
@@ -99,6 +102,11 @@ static bool answer_here(struct tstate *ts, u64 code, const u64 args[5], u64 *res
     case INTERPOSE_RQ_STACK_DEREGISTER: rt_client_stack_deregister(args[0]); return true;
     case INTERPOSE_RQ_STACK_CHANGE: rt_client_stack_change(args[0], args[1], args[2]); return true;
     case INTERPOSE_RQ_ADD_IFUNC_TARGET: *result = 0; return is_ahead(args[0], args[1]);
+    case INTERPOSE_RQ_INNER_THREADS: /* these are of Valgrind's insides */
+    case INTERPOSE_RQ_VEX_INIT_FOR_IRI:
+    case INTERPOSE_RQ_FREERES_DONE:
+    case INTERPOSE_RQ_GET_MALLOCFUNCS: return true;
+    case INTERPOSE_RQ_LOAD_PDB_DEBUGINFO: *result = 0; return true;
     case INTERPOSE_RQ_CHANGE_ERR_DISABLEMENT: rt_error_disable(ts, (long)args[0]); return true;
     default:
         /* Blocks and pools mean nothing where no heap is kept; programs mark them often. */

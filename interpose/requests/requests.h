@@ -23,6 +23,17 @@ static inline void rt_request_result(struct tstate *ts, u64 result) {
 
 /* The bytes of an answer for guest memory; how many of the writes failed. */
 u32 rt_put_answer(const struct ip_slot *s);
+u32 rt_put(const u8 *data, u64 len);
+
+/* ---- standing.c --------------------------------------------------------------------- */
+/* What an answer that stands is about, as it was before the request. */
+struct rt_state {
+    u64 age, errors;
+};
+struct rt_state rt_state_now(void);
+/* Has such a request been answered so that it still holds?  Then that is done again. */
+bool rt_standing_answer(const u64 words[6], struct rt_state now, u64 *result);
+void rt_keep_answer(const u64 words[6], struct rt_state then, const struct ip_slot *s);
 
 /* ---- hook_request.c ---------------------------------------------------------------- */
 /* A hooked call whose frame (abi/hook.h) is there asks what to do: enum ip_hook_answer. */

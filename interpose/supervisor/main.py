@@ -601,6 +601,12 @@ class Supervisor:
             self.hooks.code_changed()
         if self._resolver is not None:
             self._resolver.forget()
+        self.outdate_answers()
+
+    def outdate_answers(self) -> None:
+        """What requests were answered with ``IP_ANSWER_STANDS`` need not be so any more."""
+        if self.client.header is not None:
+            self.client.header.answers_age += 1
 
     def on_mapped(self, slot: Any) -> None:
         path = announced_path(bytes(ffi.buffer(slot.data, min(slot.len, lib.IP_SLOT_DATA))))

@@ -83,13 +83,13 @@ def test_unknown_requests_are_named_once_it_is_verbose(build: Build, run: Engine
 
 
 @pytest.mark.parametrize(
-    ("code", "says"), [(0x515A0003, lib.IP_ANSWER_NONE), (lib.INTERPOSE_RQ_LOAD_PDB_DEBUGINFO, 0)]
+    ("code", "says"), [(0x515A0003, lib.IP_ANSWER_NONE), (lib.INTERPOSE_RQ_REPORT_MARK, 0)]
 )
 def test_the_runtime_is_told_what_nobody_knows(code: int, says: int) -> None:
     """So that it does not ask again."""
     tool = SimpleNamespace(request=lambda slot, words, default: None)
     core = SimpleNamespace(verbosity=1)
-    supervisor = SimpleNamespace(tool=tool, config=SimpleNamespace(core=core))
+    supervisor = SimpleNamespace(tool=tool, json=None, config=SimpleNamespace(core=core))
     slot = SimpleNamespace(r=[0, 0, 0, 0])
     answer(supervisor, slot, [code, 0, 0, 0, 0, 0], 7)  # type: ignore[arg-type]
     assert slot.r[3] == says

@@ -236,6 +236,11 @@ void rt_error_end(struct tstate *ts, struct ip_error *e) {
         sys1(__NR_exit_group, (long)slot->r[1]);
 }
 
+u64 rt_errors_met(void) {
+    const struct ip_err_table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+    return t ? __atomic_load_n(&t->total, __ATOMIC_ACQUIRE) : 0;
+}
+
 void rt_error_fork_lock(bool take) {
     if (take)
         rt_lock(&lock);

@@ -8,6 +8,8 @@
  * the slot before end. */
 struct ip_error *rt_error_begin(struct tstate *ts, int kind);
 void rt_error_end(struct tstate *ts, struct ip_error *e);
+/* How many there have been, known and suppressed ones, too. */
+u64 rt_errors_met(void);
 /* VALGRIND_{DISABLE,ENABLE}_ERROR_REPORTING: per-thread counter. */
 void rt_error_disable(struct tstate *ts, long delta);
 /* Held across a fork, so that the child does not find it taken. */

@@ -11,8 +11,6 @@ from interpose.report.stack import Stack
 
 from .heap import FAR, HeapBlock
 
-_ADDRESS = (1 << 64) - 1
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -31,45 +29,6 @@ class ClientBlock:
     size: int
     description: str
     stack: Stack | None = None
-
-
-class ClientBlocks:
-    """The blocks that the program described and did not discard, by the numbers it was given."""
-
-    def __init__(self) -> None:
-        self._slots: list[ClientBlock | None] = []
-        self._free: list[int] = []
-        """A heap of the numbers that were discarded: the lowest one is given again first."""
-
-    def add(self, block: ClientBlock) -> int:
-        """Remember a block; its number, -1 for one that holds nothing."""
-        if block.addr == 0 or block.size == 0:
-            return -1
-        if self._free:
-            from heapq import heappop
-
-            number = heappop(self._free)
-            self._slots[number] = block
-            return number
-        self._slots.append(block)
-        return len(self._slots) - 1
-
-    def discard(self, number: int) -> bool:
-        """Forget a block; False if there is none of this number."""
-        if not 0 <= number < len(self._slots) or self._slots[number] is None:
-            return False
-        from heapq import heappush
-
-        self._slots[number] = None
-        heappush(self._free, number)
-        return True
-
-    def at(self, addr: int) -> ClientBlock | None:
-        """The block of the lowest number that holds the address; one that wraps around holds none."""
-        for block in self._slots:
-            if block is not None and block.addr <= addr < (block.addr + block.size) & _ADDRESS:
-                return block
-        return None
 
 
 @dataclass(frozen=True)

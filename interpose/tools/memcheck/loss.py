@@ -337,6 +337,7 @@ class LeakReporter:
 
     def _next_search(self) -> None:
         """What was found last becomes the old; records that were empty then are dropped."""
+        self.errors.outdated()
         self.merge_last()
         self._forget_before()
         self.errors.suppressions.reset_leaks()

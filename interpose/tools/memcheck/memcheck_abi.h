@@ -20,9 +20,27 @@ enum mc_errkind {
 struct mc_range {
     uint64_t lo, hi, kind;
 };
-/* IP_SYM_TOOL: all of them, by address, no two of which overlap. */
+/* All of them, by address, no two of which overlap. */
 struct mc_ranges {
     uint64_t at, count; /* address of the first struct mc_range */
+};
+
+/* A block that the program has described. */
+struct mc_described {
+    uint64_t addr, size; /* size 0: the number is nobody's */
+    uint64_t text;       /* address of the description */
+    uint32_t text_bytes;
+    uint32_t ctx; /* recorded stack, see ip_ctx_table */
+};
+/* By their numbers. */
+struct mc_described_table {
+    uint64_t at, count; /* address of number 0 */
+};
+
+/* IP_SYM_TOOL. */
+struct mc_root {
+    struct mc_ranges ignored;
+    struct mc_described_table described;
 };
 
 /* Nor from far to near bytes below the stack pointer, nor if they begin at most slack bytes below; 0: nowhere. */

@@ -326,9 +326,10 @@ class HeapReader:
         """Where the program still has invalid accesses not reported: first and last byte, and the number of
         the range among all that there are, those between counted."""
         addr = self._client.symbol(lib.IP_SYM_TOOL)
-        table = self._client.read_struct("struct mc_ranges", addr) if addr else None
-        if table is None:
+        root = self._client.read_struct("struct mc_root", addr) if addr else None
+        if root is None:
             return []
+        table = root.ignored
         size = ffi.sizeof("struct mc_range")
         found, number, reached = [], 0, 0
         for place in range(table.count):
@@ -341,6 +342,15 @@ class HeapReader:
             number += 1
             reached = one.hi + 1
         return found
+
+    def described_at(self, addr: int) -> tuple[Any, bytes] | None:
+        """Of the blocks that hold an address and that the program has described the one of the lowest number:
+        its ``struct mc_described`` and what it is called."""
+        root = self._client.symbol(lib.IP_SYM_TOOL)
+        block = ffi.new("struct mc_described *")
+        if not root or not lib.ip_described_at(self._client.memory_fd(), root, addr, block):
+            return None
+        return block, self._client.read(block.text, block.text_bytes) or b""
 
     # -- mappings ------------------------------------------------------------------------------
 

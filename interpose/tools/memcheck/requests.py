@@ -6,9 +6,7 @@ from itertools import pairwise
 
 from interpose.jit._native import lib
 from interpose.report.text import stack_lines
-from interpose.requests.core import request_stack
 
-from .addrinfo import ClientBlock
 from .leak import State
 from .loss import Delta
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 else:
     from interpose.records import replace
 
-_WORD = (1 << 64) - 1
 _DELTAS = (Delta.ANY, Delta.INCREASED, Delta.CHANGED, Delta.NEW)
 
 
@@ -57,18 +54,8 @@ def _counts(tool: Tool, attribute: str) -> list[int]:
 def _store_counts(tool: Tool, slot: Any, words: Sequence[int], attribute: str) -> int:
     for addr, value in zip(words[1:5], _counts(tool, attribute), strict=True):
         tool.supervisor.answer_word(slot, addr, value)
+    slot.r[3] = lib.IP_ANSWER_STANDS
     return 0
-
-
-def _create_block(tool: Tool, slot: Any, words: Sequence[int]) -> int:
-    description = tool.supervisor.client.read_string(words[3]) if words[3] else b"(null)"
-    text = (description or b"").decode("utf-8", "surrogateescape")
-    stack = request_stack(tool.supervisor, slot)
-    return tool.space.client_blocks.add(ClientBlock(words[1], words[2], text, stack)) & _WORD
-
-
-def _discard(tool: Tool, words: Sequence[int]) -> int:
-    return 0 if tool.space.client_blocks.discard(words[2]) else 1
 
 
 def _bad_pool(tool: Tool, number: int) -> None:
@@ -95,16 +82,12 @@ def answer(tool: Tool, slot: Any, words: Sequence[int], default: int) -> int | N
         return _store_counts(tool, slot, words, "bytes")
     if number == lib.INTERPOSE_RQ_MC_COUNT_LEAK_BLOCKS:
         return _store_counts(tool, slot, words, "blocks")
-    if number == lib.INTERPOSE_RQ_MC_CREATE_BLOCK:
-        return _create_block(tool, slot, words)
     if number == lib.INTERPOSE_RQ_MC_IGNORED_BY_OPTION:
         tool.supervisor.answer_bytes(slot, 0, tool.ignored_by_option())
         return default
     if number == lib.IP_HR_BAD_POOL:
         _bad_pool(tool, words[1])
         return default
-    if number == lib.INTERPOSE_RQ_MC_DISCARD:
-        return _discard(tool, words)
     if number >> 16 == lib.INTERPOSE_RQ_MC_MAKE_MEM_NOACCESS >> 16:
         if number not in tool.unknown_requests:
             tool.unknown_requests.add(number)

@@ -8,7 +8,7 @@ from interpose.jit._native import ffi, lib
 from interpose.report.places import Segment, StackPosition
 from interpose.supervisor.mappings import PROT_EXEC, PROT_READ, PROT_WRITE
 
-from .addrinfo import ClientBlock, ClientBlocks, DataSymbol, Section, Variable
+from .addrinfo import ClientBlock, DataSymbol, Section, Variable
 from .heap import CHUNKS, NESTED_MORE, AllocKind, BlockMap, HeapBlock
 from .reader import HeapReader
 
@@ -46,7 +46,6 @@ class ClientSpace:
         self._supervisor = supervisor
         self._reader = reader
         self.redzone = redzone
-        self.client_blocks = ClientBlocks()
         self.dying = 0
         """The thread whose signal ends the program: nobody uses its registers any more, so no block hangs
         on them."""
@@ -58,7 +57,13 @@ class ClientSpace:
     # -- blocks --------------------------------------------------------------------------------
 
     def client_block(self, addr: int) -> ClientBlock | None:
-        return self.client_blocks.at(addr)
+        """A block that the program has described."""
+        found = self._reader.described_at(addr)
+        if found is None:
+            return None
+        block, name = found
+        description = name.decode("utf-8", "surrogateescape")
+        return ClientBlock(block.addr, block.size, description, self._reader.stack(block.ctx))
 
     def pool_block(self, addr: int) -> HeapBlock | None:
         """A chunk of a memory pool that the address lies in, or in whose red zone it does."""

@@ -82,6 +82,7 @@ class Tool(BaseTool):
             self.log,
             lambda: supervisor.client.read_input(core.input_fd).decode("latin-1"),
         )
+        self.errors.outdated = supervisor.outdate_answers
         self.leaks = LeakReporter(self.log, self.errors)
         self.leaks.frees = lambda: self.reader.stats().frees
         if self.config.tool.xtree_leak:

@@ -7,11 +7,13 @@
 #include "tools/memcheck/client/io_uring.h"
 #include "tools/memcheck/client/memcheck.h"
 
+struct mc_root mc_root;
+
 static inline bool on(void) { return rt.flags & IP_C_SHADOW; }
 
 void rt_hook_symbols(u64 *symbols) {
     sh_symbols(symbols);
-    symbols[IP_SYM_TOOL] = (u64)&mc_ignored;
+    symbols[IP_SYM_TOOL] = (u64)&mc_root;
     symbols[IP_SYM_REQUEST] = (u64)rt_heap_stub;
 }
 void rt_hook_start(struct tstate *ts) { rt_shadow_init(ts); }
@@ -105,7 +107,8 @@ void rt_hook_syscall_after(struct tstate *ts, long nr, const u64 args[6], long r
     if (on()) mc_syscall_after(ts, nr, args, result);
 }
 bool rt_hook_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result) {
-    return heap_request(ts, code, args, result) || (on() && mc_request(ts, code, args, result));
+    return heap_request(ts, code, args, result) || mc_described_request(ts, code, args, result) ||
+           (on() && mc_request(ts, code, args, result));
 }
 void rt_hook_handler_enter(struct tstate *ts, u64 frame, const struct sig_context *mc) {
     if (on()) sh_handler_enter(ts, frame, mc);

@@ -11,28 +11,28 @@
 enum kind { BY_OPTION, BY_REQUEST, REPORTED };
 
 rt_lock_t mc_ignored_lock;
-struct mc_ranges mc_ignored; /* neighbours of one kind are one range */
+static struct mc_ranges *const ignored = &mc_root.ignored; /* neighbours of one kind are one range */
 static u64 capacity;
 static bool options_known;
 static struct mc_below_sp below;
 
-static struct mc_range *ranges(void) { return (struct mc_range *)mc_ignored.at; }
+static struct mc_range *ranges(void) { return (struct mc_range *)ignored->at; }
 
 static void make_room(u64 count) {
     if (count <= capacity) return;
     u64 more = capacity ? 2 * capacity : RT_PAGE / sizeof(struct mc_range);
     struct mc_range *room = rt_pages(more * sizeof *room);
     if (capacity) {
-        rt_memcpy(room, ranges(), mc_ignored.count * sizeof *room);
+        rt_memcpy(room, ranges(), ignored->count * sizeof *room);
         rt_free_pages(ranges(), capacity * sizeof *room);
     }
-    mc_ignored.at = (u64)room;
+    ignored->at = (u64)room;
     capacity = more;
 }
 
 /* The first range that ends at addr or above. */
 static u64 find(u64 addr) {
-    u64 lo = 0, hi = mc_ignored.count;
+    u64 lo = 0, hi = ignored->count;
     while (lo < hi) {
         u64 mid = lo + (hi - lo) / 2;
         if (ranges()[mid].hi < addr)
@@ -57,10 +57,10 @@ static void add(struct pieces *p, u64 lo, u64 hi, u64 kind) {
 
 /* [lo, hi] is of this kind from now on, whatever it was. */
 static void set(u64 lo, u64 hi, enum kind kind) {
-    make_room(mc_ignored.count + 2);
+    make_room(ignored->count + 2);
     struct mc_range *r = ranges();
     struct pieces p = {.n = 0};
-    u64 count = mc_ignored.count, first = find(lo), behind = first;
+    u64 count = ignored->count, first = find(lo), behind = first;
     while (behind < count && r[behind].lo <= hi) behind++;
     /* The neighbours may become one with it. */
     u64 from = first ? first - 1 : 0, to = behind < count ? behind + 1 : count;
@@ -76,7 +76,7 @@ static void set(u64 lo, u64 hi, enum kind kind) {
     else
         for (u64 i = tail; i-- > 0;) r[at + i] = r[to + i];
     rt_memcpy(r + from, p.at, p.n * sizeof *r);
-    mc_ignored.count = at + tail;
+    ignored->count = at + tail;
 }
 
 /* What the options say that they have not said before; in pieces, for there may be any number of ranges. */
@@ -116,7 +116,7 @@ bool mc_is_ignored(struct tstate *ts, u64 addr, u64 n) {
     if (!options_known) ask_options(ts);
     options_known = true;
     u64 i = find(addr), down = ts->gpr[IP_RSP] - addr;
-    bool in_range = i < mc_ignored.count && ranges()[i].lo <= addr;
+    bool in_range = i < ignored->count && ranges()[i].lo <= addr;
     rt_unlock(&mc_ignored_lock);
     if (in_range || (down && down <= below.slack)) return true;
     return below.far && down <= below.far && n <= down && down - (n ? n - 1 : 0) >= below.near;

@@ -15,7 +15,12 @@ void mc_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result
 u64 mc_ignore_range(struct tstate *ts, u64 lo, u64 len, bool ignore);
 bool mc_is_ignored(struct tstate *ts, u64 addr, u64 n);
 void mc_options_changed(void);
-extern struct mc_ranges mc_ignored;
 extern rt_lock_t mc_ignored_lock;
+
+/* described.c: CREATE_BLOCK and DISCARD; false: neither of them. */
+bool mc_described_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result);
+
+/* hooks.c */
+extern struct mc_root mc_root;
 
 #endif

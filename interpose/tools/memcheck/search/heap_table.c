@@ -128,3 +128,20 @@ size_t ip_heap_numbered(int mem, uint64_t table, uint64_t number, struct ip_near
     *out = (struct ip_near_block){*records, is_chunk(records) ? redzone_of(records) : 0};
     return 1;
 }
+
+size_t ip_described_at(int mem, uint64_t root, uint64_t addr, struct mc_described *out) {
+    struct mc_described some[SOME];
+    struct mc_described_table table;
+    if (!read_from(mem, &table, sizeof table, root + offsetof(struct mc_root, described))) return 0;
+    for (uint64_t count; table.count; table.count -= count, table.at += count * sizeof *some) {
+        count = table.count < SOME ? table.count : SOME;
+        if (!read_from(mem, some, count * sizeof *some, table.at)) return 0;
+        for (uint64_t i = 0; i < count; i++) {
+            const struct mc_described *b = &some[i];
+            if (b->addr > addr || addr >= b->addr + b->size) continue;
+            *out = *b;
+            return 1;
+        }
+    }
+    return 0;
+}

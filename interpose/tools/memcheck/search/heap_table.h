@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "abi/heap_abi.h"
+#include "tools/memcheck/memcheck_abi.h"
 
 struct ip_near_block {
     struct ip_heap_block block;
@@ -22,5 +23,9 @@ size_t ip_heap_near(int mem, uint64_t table, uint64_t addr, uint64_t distance, s
 
 /* The record of a block that is live or freed, by its number; 0: there is none. */
 size_t ip_heap_numbered(int mem, uint64_t table, uint64_t number, struct ip_near_block *out);
+
+/* The block of the lowest number that holds addr, of those that the program has described; 0: none does.  root is where
+ * the client's struct mc_root is.  A block that wraps around holds nothing. */
+size_t ip_described_at(int mem, uint64_t root, uint64_t addr, struct mc_described *out);
 
 #endif
