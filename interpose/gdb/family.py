@@ -485,6 +485,5 @@ def _resume(server: Server, rest: bytes) -> bool:
     if own:
         answer = vcont(server, b";".join(own))
         if answer is not None:
-            server.stop_children()
             server.reply(answer)
     return True

@@ -418,16 +418,18 @@ class Server:
         """
         running = [child for child in self.children.values() if child.runs]
         if not self._runs():
-            self._interrupt_waits = self._attached and not self._is_looked_at
+            self._interrupt_waits = self._attached and not self._is_looked_at and self.descent is None
             return
         if self._stopped:  # gdb waits for a stop of those that it has let go on
-            self.child_event(running[0], running[0].interrupt())
+            content = running[0].interrupt()
+            self._interrupt_waits = not content.startswith(b"T02")
+            self.child_event(running[0], content)
             return
         self.halt()
         if self._closed:  # it has ended meanwhile, which is told
             return
         if (thread := self.debugger.take_event(lambda thread: True)) is not None:
-            self._interrupt_waits = True
+            self._interrupt_waits = self.descent is None
             self.event(thread)
             return
         self.stop_children()
@@ -638,13 +640,17 @@ class Server:
     def resume(self, plan: Callable[[Thread], tuple[int, int, tuple[int, int]] | None]) -> bytes | None:
         """Go on; ``plan`` says for each thread how (``IP_DBG_GO_*``, signal, range), or None: it stays."""
         if self.told:
+            self.stop_children()
+            if (ended := self._ended_child()) is not None:
+                self.child_event(ended, ended.told.pop(0))
+                return None
             return self.told.pop(0)
         held = [thread for thread in self.debugger.threads() if thread.held]
         goes = {thread.index for thread in held if plan(thread) is not None}
         pending = self.debugger.take_event(lambda thread: thread.index in goes)
         if pending is not None:  # it has happened before the program goes on
-            self._stop = pending
-            return self.stop_reply()
+            self.event(pending)
+            return None
         left = []
         for thread in held:
             how = plan(thread)

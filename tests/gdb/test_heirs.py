@@ -61,6 +61,45 @@ def test_the_process_ends_while_it_is_stopped_for_its_child() -> None:
     its.close()
 
 
+def test_an_end_is_told_before_what_the_process_has_met_itself() -> None:
+    """gdb takes an end that comes while it steps another process over a breakpoint for the end of that step."""
+    server, debugger, sent = family(7)
+    server._stopped = True
+    its = running_child(server, 8)
+    server.children[8].runs = False
+    met = SimpleNamespace(index=0)
+    back: list[object] = []
+
+    def meet(wanted: object) -> object:
+        its.sendall(b"$W04;process:8#53")  # as soon as it goes on
+        return met
+
+    debugger.threads = lambda: []
+    debugger.take_event, debugger.put_back = meet, back.append
+    server.receive(b"$vCont;c#a8")
+    assert packets_of(b"".join(sent)) == [b"W04;process:8"]
+    assert back == [met]
+    its.close()
+
+
+def test_a_stop_for_another_process_is_no_interruption() -> None:
+    """The child's stop has crossed it: the child goes on later without another one."""
+    server, debugger, sent = family(8)
+    server.descent = SimpleNamespace(copied=lambda: None)  # type: ignore[assignment]
+    server._stopped = True
+    debugger.threads, debugger.take_event = lambda: [], lambda wanted: None
+    debugger.keep = lambda threads: None
+    server.receive(b"\x03")
+    server.receive(b"$vCont;c#a8")
+    assert sent == [b"+"]
+    server._stopped = True
+    server.descent = None  # the conversation is its own: now it is gdb's user
+    server.stop_reply = lambda: b"T02"  # type: ignore[method-assign]
+    server.receive(b"\x03")
+    server.receive(b"$vCont;c#a8")
+    assert packets_of(b"".join(sent)) == [b"T02"]
+
+
 def test_process_and_child_have_ended() -> None:
     server, debugger, sent = family(7)
     its = running_child(server, 8)
