@@ -78,7 +78,6 @@ class Debugger:
         self.gdb_may_come = True
         self._held: dict[int, Thread] = {}
         self._holders = 0
-        self._kept: set[int] = set()
         self._events: list[Thread] = []
         self._waits = False
         self._about: int | None = None
@@ -161,8 +160,10 @@ class Debugger:
         lib.ip_kick(self.supervisor.client.pid, thread.tid)
 
     def keep(self, threads: list[Thread]) -> None:
-        """These stay where they are when the others go on."""
-        self._kept = {thread.index for thread in threads}
+        """These stay where they are when the others go on, until the next call."""
+        kept = {thread.index for thread in threads}
+        for thread in self._held.values():
+            thread.kept = thread.index in kept
 
     def _release(self) -> None:
         self._header().debug &= ~lib.IP_DBG_STOP
@@ -170,9 +171,9 @@ class Debugger:
         if self._after:
             self.supervisor.log.plain(self._after)
             self._after = ""
-        kept, self._kept = self._kept, set()
+        told = self._events if self.listener is not None else ()  # it comes before they go on
         for thread in list(self._held.values()):
-            if thread.index not in kept:
+            if not thread.kept and thread not in told:
                 self.release(thread)
 
     def release(self, thread: Thread) -> None:
@@ -213,8 +214,10 @@ class Debugger:
 
     def dispatch(self) -> None:
         """Tell the listener what came since; from the event loop, while no request is under way."""
-        if self.listener is not None and not self.stopped and self._events:
-            self.listener.event(self._events.pop(0))
+        if self.listener is None or self.stopped:
+            return
+        if (thread := self.take_event(lambda thread: not thread.kept)) is not None:
+            self.listener.event(thread)
 
     def take_event(self, wanted: Callable[[Thread], bool]) -> Thread | None:
         """An event that is still to be told, of a thread that is wanted."""
@@ -328,7 +331,6 @@ class Debugger:
     def detach(self) -> None:
         """The listener is gone: nothing of it stays behind."""
         self.leave()
-        waited, self._waits = self._waits, False
         for address in list(self.breaks):
             lib.ip_breakpoint(address, 0)
         self.breaks.clear()
@@ -340,7 +342,9 @@ class Debugger:
         for thread in self._held.values():
             if thread.why == lib.IP_DBG_SIGNAL and thread.state.changed >> lib.IP_DBG_CHANGED_PC & 1:
                 thread.signal = 0  # of an instruction that it is no longer at
-        if waited and not self.stopped:
+        self.keep([])
+        self._waits = False
+        if not self.stopped:
             self._release()
 
     def stop_waiting(self) -> None:
@@ -356,7 +360,6 @@ class Debugger:
         self._held.clear()
         self._requests.clear()
         self._events.clear()
-        self._kept.clear()
         self._holders = 0
         self._waits = False
         self._after = ""

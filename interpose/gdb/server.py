@@ -428,7 +428,7 @@ class Server:
         self.halt()
         if self._closed:  # it has ended meanwhile, which is told
             return
-        if (thread := self.debugger.take_event(lambda thread: True)) is not None:
+        if (thread := self.debugger.take_event(lambda thread: not thread.kept)) is not None:
             self._interrupt_waits = self.descent is None
             self.event(thread)
             return

@@ -37,6 +37,7 @@ class Thread:
     :ivar held: whether it waits for the debugger's answer; else it runs, or could not be stopped.
     :ivar why: one of ``lib.IP_DBG_HELD`` and its like, where it waits.
     :ivar detail: what belongs to that: a signal, a system call, an address.
+    :ivar kept: whether it stays where it is while others go on.
     :ivar go: how it is to go on, with ``signal`` and ``span``.
     """
 
@@ -46,7 +47,7 @@ class Thread:
         self.index = index
         self.number: int = slot.tid_guest
         self.tid: int = slot.tid
-        self.held = False
+        self.held = self.kept = False
         self.why: int = lib.IP_DBG_UNPARKED
         self.detail = 0
         self.go: int = lib.IP_DBG_GO

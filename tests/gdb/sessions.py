@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 GUESTS = Path(__file__).parents[1] / "guests" / "gdb"
+HEADERS = Path(__file__).parents[2] / "include"
 GDB = shutil.which("gdb")
 TIMEOUT = 60
 
@@ -104,7 +105,8 @@ def build(session: Session, folder: Path) -> Path:
     for name in [*session.beside, session.program]:
         source = GUESTS / f"{name}.c"
         flags = session.flags if name == session.program else []
-        command = ["gcc", "-g", "-O0", "-w", "-pthread", str(source), "-o", str(folder / name), *flags]
+        paths = [f"-I{HEADERS}", str(source), "-o", str(folder / name)]
+        command = ["gcc", "-g", "-O0", "-w", "-pthread", *paths, *flags]
         subprocess.run(command, check=True, timeout=TIMEOUT)
     return program
 

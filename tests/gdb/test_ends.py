@@ -90,8 +90,8 @@ def place_of(program: Path, name: str) -> int:
     return next(int(line.split()[0], 16) for line in table.splitlines() if line.endswith(f" {name}"))
 
 
-def run_to(talk: Talk, program: Path, name: str) -> None:
-    """Stop in a function, whose breakpoint stays."""
+def run_to(talk: Talk, program: Path, name: str) -> int:
+    """Stop in a function, whose breakpoint stays; its address."""
     talk.ask(b"qSupported:swbreak+")
     assert talk.ask(b"?").startswith(b"T05")
     auxv = talk.ask(b"qXfer:auxv:read::0,1000")[1:]
@@ -103,6 +103,7 @@ def run_to(talk: Talk, program: Path, name: str) -> None:
     address = entry - place_of(program, "_start") + place_of(program, name)
     assert talk.ask(b"Z0,%x,1" % address) == b"OK"
     assert b"swbreak" in talk.ask(b"vCont;c")
+    return address
 
 
 def test_what_gdb_sends_once_more_is_answered_once(program: Path, tmp_path: Path) -> None:
@@ -128,6 +129,38 @@ def test_the_debugger_is_killed(program: Path, tmp_path: Path, stopped: bool) ->
         run_to(talk, program, "step")
         if not stopped:
             talk.send(frame(b"z0,0,1") + frame(b"vCont;c"))
+        talk.relay.send_signal(signal.SIGKILL)
+        talk.close()
+        assert process.wait(timeout=TIMEOUT) == 5
+    assert "through" in (tmp_path / "out").read_text()
+
+
+THREADS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+volatile int over;
+int step(int n) { return n + 1; }
+void *other(void *x) { while (!over) usleep(1000); return 0; }
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, other, 0);
+    step(1);
+    over = 1;
+    pthread_join(thread, 0);
+    puts("through");
+    return 5;
+}
+"""
+
+
+def test_the_debugger_is_killed_while_a_thread_is_to_stay(tmp_path: Path) -> None:
+    program = compiled(tmp_path, "threads", THREADS, "-pthread")
+    with client(program, tmp_path, "--vgdb-stop-at=startup") as process:
+        talk = Talk(tmp_path / "pipe", process.pid)
+        address = run_to(talk, program, "step")
+        assert talk.ask(b"z0,%x,1" % address) == b"OK"
+        talk.send(frame(b"vCont;c:%x" % process.pid))
         talk.relay.send_signal(signal.SIGKILL)
         talk.close()
         assert process.wait(timeout=TIMEOUT) == 5

@@ -62,7 +62,7 @@ def test_the_process_ends_while_it_is_stopped_for_its_child() -> None:
 
 
 def test_an_end_is_told_before_what_the_process_has_met_itself() -> None:
-    """gdb takes an end that comes while it steps another process over a breakpoint for the end of that step."""
+    """gdb takes an end that comes while it steps another process over a breakpoint for that step's."""
     server, debugger, sent = family(7)
     server._stopped = True
     its = running_child(server, 8)
