@@ -200,7 +200,7 @@ struct cg_thread {
     struct cg_context *contexts, *context;
     uint8_t *frames; /* frame_bytes each; before the first one is what runs outside of all */
     uint64_t depth;
-    uint64_t n_blocks; /* runs so far, where --dump-every-bb counts them */
+    uint64_t n_blocks; /* basic blocks so far, where --dump-every-bb counts them */
     uint64_t ts; /* runs counted in line: the thread's state, which has its total, newest frame and context; or 0 */
     uint64_t *levels[8]; /* the same: counters of functions with a name, by recursion level; or 0 */
     uint64_t total[24];

@@ -136,6 +136,17 @@ def test_periodic_dumps(flow, tmp_path):
     assert total == whole.ir
 
 
+@pytest.mark.parametrize("guest", ["flow.S", "hot.S", "back.S"])
+def test_blocks_are_basic_ones_in_every_mode(tmp_path, guest):
+    """What --dump-every-bb and Timerange count does not depend on how the code was translated; nor on who does it."""
+    program = build(tmp_path, guest)
+    modes = ("--dump-line=yes", "--collect-jumps=yes", "--cache-sim=yes", "--dump-every-bb=1000000")
+    found = [profile(tmp_path, program, mode) for mode in modes]
+    if VALGRIND is not None:
+        found.append(valgrind(tmp_path, program))
+    assert len({sums.parts[0].description("Timerange") for sums in found}) == 1
+
+
 def test_all_functions_end_by_jumps(flow, tmp_path):
     """--pop-on-jump alone: that is, no tail calls."""
     found = profile(tmp_path, flow, "--pop-on-jump").called

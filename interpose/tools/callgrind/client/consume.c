@@ -1,6 +1,7 @@
 /* Records of block runs become counts.  Nearly all runs are of a block that ran last in the present context, after one
  * that cannot have left it: these take the loop in tr_consume, and nothing else. */
 #include "runtime/base/rt.h"
+#include "tools/callgrind/blocks.h"
 #include "tools/callgrind/client/simulate.h"
 #include "trace/trace.h"
 
@@ -201,6 +202,18 @@ static void go_on(struct thread *t, struct cg_place *at, const u64 *p, const str
     t->sim->history = s.history;
 }
 
+/* For --dump-every-bb. */
+static void count_blocks(struct thread *t, const struct ip_tr_block *b, const u64 *words, u64 done) {
+    const struct ip_tr_insn *insn = tr_insns(b);
+    u64 before = t->shared.n_blocks, n = 1;
+    for (u64 i = 0; i < done; i++) {
+        n += i + 1 < done && cg_ends_block(&insn[i]);
+        if (insn[i].rep && insn[i].rep_words != 0xffff) n += cg_more_insns(&insn[i], words + insn[i].rep_words);
+    }
+    t->shared.n_blocks += n;
+    if (before / cg.dump_every != t->shared.n_blocks / cg.dump_every) cg_ask_dump(t, 0, 0);
+}
+
 /* The run itself. */
 static void run(struct thread *t, struct cg_place *at, const struct ip_tr_block *b, const u64 *words, u64 done) {
     struct cg_counter *c = at->counter;
@@ -219,7 +232,7 @@ static void run(struct thread *t, struct cg_place *at, const struct ip_tr_block 
         else
             go_on(t, at, words - 1, &at->exits[done]);
     }
-    if (cg.dump_every && ++t->shared.n_blocks % cg.dump_every == 0) cg_ask_dump(t, 0, 0);
+    if (cg.dump_every) count_blocks(t, b, words, done);
     t->last = c;
     t->done = done;
     if (b->sp_word != 0xffffffff) t->sp = words[b->sp_word] + (u64)(i64)b->sp_disp;

@@ -260,8 +260,10 @@ static void add_counter(struct sink *s, struct names *n, struct memory *m, const
     const uint64_t *counts = c->counts ? cg_at(m, c->counts, b->n_words * sizeof *counts) : NULL;
     if (counts) cg_unfold(counts, b, insn, runs);
     for (uint32_t i = c->n; i-- > 0;) reached[i] = sum += runs[i + 1];
-    s->t->n_blocks += sum + runs[0];
     const uint64_t *extra = c->extra ? cg_at(m, c->extra, c->n * s->n_events * sizeof *extra) : NULL;
+    s->t->n_blocks += sum + runs[0] + cg_inner_blocks(insn, c->n, reached);
+    for (uint32_t i = 0; extra && i < c->n; i++)
+        if (insn[i].rep) s->t->n_blocks += extra[i * s->n_events];
     uint64_t *costs = NULL;
     if (extra || c->costs) {
         costs = calloc(c->n, s->n_events * sizeof *costs);

@@ -27,7 +27,7 @@ struct cg_taken {
     uint64_t n_rows, row_bytes, n_names;
     uint8_t *rows; /* struct cg_row and n_events words each */
     struct cg_name *names;
-    uint64_t n_blocks; /* runs of blocks */
+    uint64_t n_blocks; /* basic blocks that have run */
 };
 
 /* Read what thread tid (0: every one) has counted through the descriptor mem of the client's memory, from the struct

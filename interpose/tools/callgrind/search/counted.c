@@ -4,6 +4,7 @@
 
 #include "abi/space.h"
 #include "taking.h"
+#include "tools/callgrind/blocks.h"
 
 /* Runs counted in line (abi/count.h), by the number of instructions that they completed: added to runs. */
 void cg_unfold(const uint64_t *counts, const struct ip_tr_block *b, const struct ip_tr_insn *insn, uint64_t *runs) {
@@ -15,6 +16,14 @@ void cg_unfold(const uint64_t *counts, const struct ip_tr_block *b, const struct
         whole -= counts[k++];
     }
     runs[b->n_insns] += whole;
+}
+
+/* Basic blocks beyond the first one of each run, of which reached[i] have completed instruction i. */
+uint64_t cg_inner_blocks(const struct ip_tr_insn *insn, uint32_t n, const uint64_t *reached) {
+    uint64_t more = 0;
+    for (uint32_t i = 1; i < n; i++)
+        if (cg_ends_block(&insn[i - 1])) more += reached[i];
+    return more;
 }
 
 /* A name of what begins with the block. */
@@ -70,7 +79,7 @@ static void add_words(struct sink *s, struct names *n, struct memory *m, uint32_
     s->t->n_blocks += runs[0];
     /* Each instruction was completed by the runs that ended behind it. */
     for (uint32_t i = b->n_insns; i > 0; i--) runs[i] = sum += runs[i];
-    s->t->n_blocks += sum;
+    s->t->n_blocks += sum + cg_inner_blocks(c->insn, b->n_insns, runs + 1);
     for (uint32_t i = 0; i < b->n_insns && runs[i + 1]; i++) {
         uint64_t *cost = cg_add_row(s, (struct cg_row){.kind = CG_COST, .context = context, .pc = c->insn[i].pc});
         if (cost) cost[0] = runs[i + 1];

@@ -67,6 +67,7 @@ uint64_t *cg_add_row(struct sink *s, struct cg_row row);
 
 /* By the number of instructions that they completed: added to runs. */
 void cg_unfold(const uint64_t *counts, const struct ip_tr_block *b, const struct ip_tr_insn *insn, uint64_t *runs);
+uint64_t cg_inner_blocks(const struct ip_tr_insn *insn, uint32_t n, const uint64_t *reached);
 /* A name of what begins with the block. */
 struct cg_name cg_name_of(const struct ip_tr_block *b, uint32_t level);
 int cg_find_blocks(struct memory *m);
