@@ -111,8 +111,11 @@ class Options(Table):
     skip_plt: bool = YesNo("leave out procedure linkage tables", True)
     skip_direct_rec: bool = YesNo("leave out direct recursion")
     fn_skip: tuple[str, ...] = Repeated("charge these functions to their callers", metavar="<function>")
+    pop_on_jump: tuple[str, ...] = Repeated(
+        "leaving these functions by a jump ends their call; alone: all", metavar="<function>", alone="*"
+    )
     fn_group: tuple[tuple[int, str], ...] = Numbered(
-        "put functions into a group; accepted without effect",
+        "put functions into a group",
         name="--fn-group<n>",
         metavar="<function>",
         status=IGNORED,
@@ -135,10 +138,10 @@ class Options(Table):
     dump_bbs: bool = YesNo("of another time", status=IGNORED)
     collect_alloc: bool = YesNo("of another time", status=IGNORED)
     simulate_sectors: bool = YesNo("of another time", status=IGNORED)
-    pop_on_jump: tuple[str, ...] = Repeated(
-        "leaving these functions by a jump ends their call; alone: all", metavar="<function>", alone="*"
-    )
     ct_verbose: int = Integer("traces of another implementation", 0, status=IGNORED)
+    ct_verbose_of: tuple[tuple[int, str], ...] = Numbered(
+        "traces of another implementation", name="--ct-verbose<n>", metavar="<function>", status=IGNORED
+    )
     ct_vstart: int = Integer("traces of another implementation", 0, status=IGNORED)
 
     @classmethod

@@ -105,6 +105,17 @@ def test_parts_have_one_name(flow, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"a%1 b(c)", "a%1 b(c).1"}
 
 
+def test_options_that_change_nothing(flow, tmp_path):
+    """Valgrind takes them, too: the names of other times, and traces of its own insides."""
+    without = (
+        "--mangle-names=no --compress-mangled=yes --dump-bb=yes --dump-bbs=yes --collect-alloc=yes".split()
+    )
+    without += (
+        "--simulate-sectors=yes --ct-verbose=0 --ct-verbose2=leaf --ct-vstart=9 --fn-group2=leaf".split()
+    )
+    assert profile(tmp_path, flow, *without).ir == profile(tmp_path, flow).ir
+
+
 @pytest.mark.parametrize(
     "option",
     [
