@@ -10,7 +10,7 @@ import pytest
 
 from interpose.tools.callgrind import geometry
 
-from .profiles import read, run
+from .profiles import profile, read, run
 
 OUTPUT = "--callgrind-out-file="
 

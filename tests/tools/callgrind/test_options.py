@@ -138,7 +138,7 @@ def test_periodic_dumps(flow, tmp_path):
 
 @pytest.mark.parametrize("guest", ["flow.S", "hot.S", "back.S"])
 def test_blocks_are_basic_ones_in_every_mode(tmp_path, guest):
-    """What --dump-every-bb and Timerange count does not depend on how the code was translated; nor on who does it."""
+    """What --dump-every-bb and Timerange count does not depend on how, and by whom, code is translated."""
     program = build(tmp_path, guest)
     modes = ("--dump-line=yes", "--collect-jumps=yes", "--cache-sim=yes", "--dump-every-bb=1000000")
     found = [profile(tmp_path, program, mode) for mode in modes]

@@ -119,7 +119,7 @@ def test_file_that_cannot_grow(tmp_path: Path) -> None:
 def test_disk_full(tmp_path: Path, room: str) -> None:
     """One line, and the program goes on; what was recorded becomes a trace where there is room.
 
-    In 4 KiB there is room for nothing, in 64 for the code of the dynamic linker, which comes before what it did.
+    In 4 KiB there is room for nothing, in 64 for code of the dynamic linker, which comes before what it did.
     """
     program = "/bin/true" if room == "64k" else build("table.S", tmp_path, "-nostdlib", "-static")
     disk, copy = tmp_path / "disk", tmp_path / "copy"
