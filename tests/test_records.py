@@ -85,6 +85,7 @@ def test_frozen_records_stay_frozen(cls: Any) -> None:
 
 
 def test_what_follows_a_record_s_making_is_done() -> None:
+    assert After(3).sum == "3 two"
     often(After)
     assert After(3).sum == "3 two"
 

@@ -212,7 +212,7 @@ def test_json_output(tmp_path: Path) -> None:
     assert end["complaints"] == [{"rank": 7, "log": str(tmp_path / "log.7"), "complaint": "is empty"}]
 
 
-@given(st.lists(st.integers(0, 60)))
+@given(st.lists(st.integers(0, 12)))
 def test_ranks_are_a_set(numbers: list[int]) -> None:
     found = Ranks()
     for number in numbers:

@@ -1,4 +1,5 @@
-/* A request that nobody knows, before -v and after it, each time with a default of its own. */
+/* A request that nobody knows, before -v, after it, and after another change of an option, which has the runtime ask
+ * again; each time with a default of its own. */
 #include <valgrind/valgrind.h>
 
 #define UNKNOWN 0x515a0003
@@ -12,6 +13,8 @@ static void ask(void) {
 int main(void) {
     ask();
     VALGRIND_CLO_CHANGE("-v");
+    ask();
+    VALGRIND_CLO_CHANGE("--trace-sched=no");
     ask();
     return wrong;
 }
