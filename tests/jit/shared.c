@@ -40,12 +40,7 @@ void give(long at, size_t n) { tt_free(&own->table, own->heap + at, n); }
 
 static bool is_gone(uint32_t pid) { return kill((pid_t)pid, 0) < 0 && errno == ESRCH; }
 
-static bool lock(struct ip_shared_lock *l, uint32_t me) {
-    bool taken_over = false;
-    if (ip_lock_try(l, me)) return false;
-    while (!ip_lock_wait(l, me, is_gone, &taken_over)) {}
-    return taken_over;
-}
+static bool lock(struct ip_shared_lock *l, uint32_t me) { return !ip_lock_try(l, me) && ip_lock_await(l, me, is_gone); }
 
 /* Processes that each add to two numbers under the lock, so often: are they equal, and as large as they should be? */
 int count(int processes, int times) {

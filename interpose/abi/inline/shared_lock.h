@@ -1,9 +1,7 @@
-/* A lock of two processes over a futex word in memory that they share.
+/* A lock over a futex word, of threads and of processes that share the memory it lies in.
  *
- * Its word names the holder: the supervisor, the program, or another process on the program's memory (a child of
- * vfork), by its number.  No thread's number: who executes another program has its first thread's then, and in another
- * PID namespace it may be anybody's.  Who waits looks from time to time whether the holder is still there, by a
- * function of its own: a program may be killed at any moment, and its supervisor has to report then. */
+ * Its word names the holder, as its users choose.  Who waits looks from time to time whether the holder is still there,
+ * by a function of its own: a process may be killed at any moment, and the others go on. */
 #ifndef INTERPOSE_ABI_SHARED_LOCK_H
 #define INTERPOSE_ABI_SHARED_LOCK_H
 
@@ -16,10 +14,13 @@ struct ip_shared_lock {
     uint32_t word; /* 0: free */
 };
 #define IP_LOCK_WAITERS 0x80000000u
-#define IP_SUPERVISOR   1u
-#define IP_PROGRAM      2u
-#define IP_OTHER        16u /* + the process's number */
 #define IP_LOCK_LOOK_NS 20000000
+/* Holders of the translator's tables: the supervisor, the program, or another process on the program's memory (a child
+ * of vfork), by its number.  No thread's number: who executes another program has its first thread's then, and in
+ * another PID namespace it may be anybody's. */
+#define IP_SUPERVISOR 1u
+#define IP_PROGRAM    2u
+#define IP_OTHER      16u /* + the process's number */
 
 static inline bool ip_lock_try(struct ip_shared_lock *l, uint32_t me) {
     uint32_t none = 0;
@@ -45,6 +46,13 @@ static inline bool ip_lock_wait(struct ip_shared_lock *l, uint32_t me, bool (*go
     *taken_over =
         __atomic_compare_exchange_n(&l->word, &v, me | IP_LOCK_WAITERS, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
     return *taken_over;
+}
+
+/* What ip_lock_try() did not get, however long it takes.  Had its holder died amid what it did? */
+static inline bool ip_lock_await(struct ip_shared_lock *l, uint32_t me, bool (*gone)(uint32_t holder)) {
+    bool taken_over = false;
+    while (!ip_lock_wait(l, me, gone, &taken_over)) {}
+    return taken_over;
 }
 
 static inline void ip_lock_give(struct ip_shared_lock *l) {

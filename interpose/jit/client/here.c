@@ -21,10 +21,7 @@ static bool is_gone(u32 holder) {
 }
 
 static void lock(u32 me) {
-    bool taken_over = false;
-    if (ip_lock_try(&table->lock, me)) return;
-    while (!ip_lock_wait(&table->lock, me, is_gone, &taken_over)) {}
-    if (taken_over) table->broken = true;
+    if (!ip_lock_try(&table->lock, me) && ip_lock_await(&table->lock, me, is_gone)) table->broken = true;
 }
 
 /* What was written by another address than it is run by is there for the CPU behind a serializing instruction only

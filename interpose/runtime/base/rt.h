@@ -17,6 +17,7 @@
 #include "abi/channel.h"
 #include "abi/errors.h"
 #include "abi/exits.h"
+#include "abi/inline/shared_lock.h"
 #include "abi/meta.h"
 #include "abi/space.h"
 #include "abi/tstate.h"
@@ -210,9 +211,7 @@ long rt_memory_file(const char *name, u64 bytes);
 long rt_append(int fd, u64 size, struct iovec *parts, u64 n);
 
 /* ---- lock.c ---------------------------------------------------------------- */
-typedef struct {
-    u32 v;
-} rt_lock_t; /* 0: free */
+typedef struct ip_shared_lock rt_lock_t;
 void rt_lock(rt_lock_t *l);
 void rt_unlock(rt_lock_t *l);
 bool rt_trylock(rt_lock_t *l);  /* false: held by somebody, or not to be had without a wait */

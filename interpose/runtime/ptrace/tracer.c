@@ -69,7 +69,7 @@ struct tracee *tracer_find(u32 tid, bool add) {
 /* A fork's child traces nobody. */
 void tracer_after_fork(void) {
     n_tracees = 0;
-    lock.v = 0;
+    lock = (rt_lock_t){0};
 }
 
 void tracer_forget(u32 tid) {
