@@ -167,6 +167,19 @@ uint8_t *keep_chunk(const struct segment *s, uint32_t chunk) {
 
 /* ---- What was kept is wanted --------------------------------------------------------------------------- */
 
+/* Who comes to a pc that nothing is kept of, or was looked at, need not ask (serve.c). */
+static void note_waiting(struct keeping *k, const struct segment *s) {
+    for (uint32_t i = 0; i < s->n_names; i++) {
+        uint32_t bit = keep_bit(s->names[i].pc);
+        k->waits[bit / 64] |= 1ull << bit % 64;
+    }
+}
+
+static void note_seen(struct keeping *k, uint64_t pc) {
+    uint32_t bit = keep_bit(pc);
+    k->waits[bit / 64] &= ~(1ull << bit % 64);
+}
+
 static void take_chunk(struct transtab *t, struct segment *s, uint32_t chunk) {
     uint32_t bytes = s->bytes[chunk];
     s->chunks[chunk].bytes = 0;
@@ -177,12 +190,14 @@ static void take_chunk(struct transtab *t, struct segment *s, uint32_t chunk) {
         return;
     }
     uint32_t first = t->meta->n_blocks;
-    for (uint32_t at = 0, n; at < bytes; at += n)
+    for (uint32_t at = 0, n; at < bytes; at += n) {
         if (!(n = keep_install(t, s, blocks + at, bytes - at))) {
             s->damaged = true;
             t->keep->damaged++;
             break;
         }
+        note_seen(t->keep, ((const struct kept_block *)(const void *)(blocks + at))->pc);
+    }
     free(blocks);
     for (uint32_t block = first; block < t->meta->n_blocks; block++) {
         tt_link_block(t, t->blocks[block].key, block);
@@ -249,10 +264,12 @@ void keep_add(struct transtab *t, const struct segment *s) {
         k->seg[i] = k->seg[--k->n_seg];
     }
     struct segment own = *s;
-    if (k->n_seg < KEEP_SEGMENTS)
-        k->seg[k->n_seg++] = own;
-    else
+    if (k->n_seg == KEEP_SEGMENTS) {
         keep_close(&own);
+        return;
+    }
+    note_waiting(k, &own);
+    k->seg[k->n_seg++] = own;
 }
 
 static void forget_segments(struct keeping *k) {
@@ -270,8 +287,10 @@ void keep_flushed(struct transtab *t) {
         forget_segments(k);
         __atomic_fetch_or(&k->flags, IP_C_JUMPS, __ATOMIC_RELAXED);
     }
-    for (int i = 0; i < k->n_seg; i++)
+    for (int i = 0; i < k->n_seg; i++) {
         for (uint32_t c = 0; c < k->seg[i].n_chunks; c++) k->seg[i].chunks[c].bytes = k->seg[i].bytes[c];
+        note_waiting(k, &k->seg[i]);
+    }
 }
 
 void keep_forget(struct keeping *k) {

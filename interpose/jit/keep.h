@@ -102,9 +102,17 @@ struct keeping {
     struct note_store notes;
     struct segment seg[KEEP_SEGMENTS];
     int n_seg;
+    uint64_t *waits;  /* bits of pcs (keep_bit): something may be kept, and was not looked at in this run */
     uint64_t next_lo; /* the segment that was wanted last */
     uint32_t damaged; /* files and chunks that are not what was written */
 };
+
+#define KEEP_BITS (1u << 20) /* a lost bit costs a translation, one too many a request to the supervisor */
+static inline uint32_t keep_bit(uint64_t pc) { return (uint32_t)(pc ^ pc >> 20) & (KEEP_BITS - 1); }
+static inline bool keep_waits(const struct keeping *k, uint64_t pc) {
+    uint32_t bit = keep_bit(pc);
+    return k->waits[bit / 64] >> bit % 64 & 1;
+}
 
 /* A block is about to be made; what it depends on; it has been made. */
 void keep_begin(struct transtab *t);

@@ -113,7 +113,7 @@ static bool same_bindings(const struct transtab *t, const struct parts *p) {
 /* Another program may have the same library, and lead elsewhere from there. */
 static bool same_slot(struct transtab *t, const struct kept_block *b) {
     uint64_t holds;
-    return !b->slot || (tt_peek(t, b->slot, &holds, sizeof holds) && holds == b->guess);
+    return !b->slot || (tt_code_bytes(t, b->slot, sizeof holds, (uint8_t *)&holds) && holds == b->guess);
 }
 
 static void put_exits(struct transtab *t, const struct parts *p, const struct code_place *at) {

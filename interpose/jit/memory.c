@@ -90,6 +90,7 @@ void tt_find_tables(struct transtab *t) {
     t->em = &m->emitted;
     t->em->work = &m->work;
     m->keeping.note = m->note;
+    m->keeping.waits = m->waits;
     m->keeping.notes.piece = m->piece;
 }
 

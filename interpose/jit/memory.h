@@ -21,6 +21,7 @@ struct tt_memory {
     uint64_t block_pages[IP_META_BLKMAX * BLOCK_PAGES];
     uint32_t note[IP_META_BLKMAX];
     uint8_t piece[KEEP_PIECE];
+    uint64_t waits[KEEP_BITS / 64];
     struct page_copy copies[CODE_COPIES];
     uint8_t copy_bytes[CODE_COPIES * 4096];
     uint8_t heap[TT_HEAP]; /* tt_alloc's */

@@ -9,7 +9,8 @@
 /* Is there something kept of the pc, which only the supervisor reads? */
 static bool is_kept(const struct keeping *k, uint64_t pc) {
     for (int i = 0; i < k->n_seg; i++)
-        if (pc - k->seg[i].lo < k->seg[i].hi - k->seg[i].lo) return k->seg[i].fd >= 0 && !k->seg[i].stale;
+        if (pc - k->seg[i].lo < k->seg[i].hi - k->seg[i].lo)
+            return k->seg[i].fd >= 0 && !k->seg[i].stale && keep_waits(k, pc);
     return false;
 }
 

@@ -183,6 +183,7 @@ static int copy_own(int chan_fd) {
         {own->brec, sizeof *own->brec * t->meta->n_blocks},
         {own->block_pages, sizeof *own->block_pages * t->n_block_pages},
         {own->heap, t->heap_used},
+        {own->waits, t->keep && t->keep->n_seg ? sizeof own->waits : 0},
     };
     int r = 0;
     for (size_t i = 0; !r && i < sizeof parts / sizeof *parts; i++)

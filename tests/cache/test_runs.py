@@ -92,6 +92,21 @@ def code_files(cache: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
+def test_code_that_nothing_is_kept_of_is_translated_by_the_program(cache, tool: str) -> None:
+    """Beside what is kept of the same file: what only the supervisor has is all that is asked of it."""
+    shell = ("--tool=" + tool, "--stats=yes", "/bin/bash", "-c")
+    run(*shell, ":", INTERPOSE_VERIFY="0")
+    status, out, log = run(
+        *shell, "for ((i = 6; i < 7; i++)); do printf '%x\n' $((i * 7)); done", INTERPOSE_VERIFY="0"
+    )
+    assert (status, out) == (0, "2a\n")
+    made, kept = counts(log)
+    here = re.search(r"([\d,]+) answered by the program's own threads", log)
+    assert kept > 1000 and made > 100
+    assert int(here[1].replace(",", "")) > 0.7 * made
+
+
+@pytest.mark.parametrize("tool", TOOLS)
 def test_the_second_run_translates_next_to_nothing(tool, cache):
     words = (f"--tool={tool}", "--stats=yes", "/bin/ls", "/usr")
     first, second = run(*words), run(*words)
