@@ -48,6 +48,8 @@ struct ip_block { /* ORDER: entry.S (abi_check.c), gdb/frames.py */
 /* Layout of the meta memory: header, then arrays at these byte offsets. */
 #define IP_META_TT      0x00001000 /* translation table: ip_ttent[1<<19] (inline/tt_hash.h) */
 #define IP_META_TTBITS  19
+#define IP_META_TTSMALL 13         /* behind it: ip_ttent[1<<13] */
+#define IP_META_TTSIZE  0x82000    /* entries of both */
 #define IP_META_EXITS   0x01001000 /* ip_exit[1<<21] */
 #define IP_META_EXITMAX 0x00200000
 #define IP_META_BLOCKS  0x03001000 /* ip_block[], sorted by host */

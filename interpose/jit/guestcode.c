@@ -4,15 +4,11 @@
 #include "jit/transtab.h"
 
 #define CODE_READ 32 /* what stage 1 asks for: room for the longest marker */
-#define COPIES    CODE_COPIES
 #define WAYS      4u /* places for a page */
 
-/* The first place of a page. */
-static uint32_t copy_set(uint64_t page) { return (uint32_t)(page >> 12 ^ page >> 24) * WAYS & (COPIES - 1); }
-
 /* Its copy, or the place whose use lies back farthest. */
-static struct page_copy *copy_of(const struct transtab *t, uint64_t page) {
-    struct page_copy *set = t->copies + copy_set(page), *oldest = set;
+static struct page_copy *copy_of(const struct code_copies *c, uint64_t page) {
+    struct page_copy *set = c->of + ((uint32_t)(page >> 12 ^ page >> 24) * WAYS & (c->n - 1)), *oldest = set;
     for (uint32_t i = 0; i < WAYS; i++) {
         if (set[i].page == page) return &set[i];
         if (set[i].gen < oldest->gen) oldest = &set[i];
@@ -20,16 +16,21 @@ static struct page_copy *copy_of(const struct transtab *t, uint64_t page) {
     return oldest;
 }
 
-void tt_forget_code(struct transtab *t, uint64_t lo, uint64_t hi) {
-    t->code_page = 1; /* no page */
-    if (hi - lo < COPIES * 4096ull) {
+static void forget(const struct code_copies *all, uint64_t lo, uint64_t hi) {
+    if (hi - lo < all->n * 4096ull) {
         for (uint64_t page = lo & ~4095ull; page < hi; page += 4096) {
-            struct page_copy *c = copy_of(t, page);
+            struct page_copy *c = copy_of(all, page);
             if (c->page == page) c->valid = 0;
         }
     } else {
-        memset(t->copies, 0, COPIES * sizeof *t->copies);
+        memset(all->of, 0, all->n * sizeof *all->of);
     }
+}
+
+void tt_forget_code(struct transtab *t, uint64_t lo, uint64_t hi) {
+    t->code_page = 1; /* no page */
+    forget(&(struct code_copies){t->copies, NULL, CODE_COPIES}, lo, hi);
+    forget(&(struct code_copies){t->copies_here, NULL, CODE_COPIES_HERE}, lo, hi);
 }
 
 bool tt_in_ranges(const struct tt_ranges *r, uint64_t at) {
@@ -64,8 +65,9 @@ bool tt_is_stable(const struct transtab *t, uint64_t page) { return tt_in_ranges
  * or as long as the page has translations (it is write-protected then), or
  * when it belongs to a mapping that cannot change. */
 static const uint8_t *page_get(struct transtab *t, uint64_t page) {
-    struct page_copy *c = copy_of(t, page);
-    uint8_t *bytes = t->copy_bytes + (c - t->copies) * 4096;
+    const struct code_copies all = tt_code_copies(t);
+    struct page_copy *c = copy_of(&all, page);
+    uint8_t *bytes = all.bytes + (c - all.of) * 4096;
     if (c->page != page || !c->valid ||
         (c->gen != t->req_gen && !tt_is_watched(t, page) && (tt_is_checked(t, page) || !tt_is_stable(t, page)))) {
         c->page = page;

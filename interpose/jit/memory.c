@@ -82,7 +82,8 @@ void tt_find_tables(struct transtab *t) {
     t->brec = m->brec;
     t->block_pages = m->block_pages;
     t->copies = m->copies;
-    t->copy_bytes = m->copy_bytes;
+    t->copies_here = m->copies_here;
+    t->copy_bytes_here = m->copy_bytes_here;
     for (int i = 0; i < 3; i++) {
         t->ub[i] = &m->ub[i];
         t->ub[i]->insn = m->insn;

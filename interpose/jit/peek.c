@@ -9,6 +9,7 @@
 
 #include "jit/native_api.h"
 #include "jit/trace.h"
+#include "jit/transtab.h"
 #include "jit/ways.h"
 
 static pid_t asking_pid, asking_tid;
@@ -40,6 +41,11 @@ bool tt_peek(void *ctx, uint64_t at, void *out, int n) {
     }
     pthread_mutex_unlock(&mem_lock);
     return got == n;
+}
+
+struct code_copies tt_code_copies(const struct transtab *t) {
+    static uint8_t bytes[CODE_COPIES * 4096]; /* not shared: a page of it costs half as much */
+    return (struct code_copies){t->copies, bytes, CODE_COPIES};
 }
 
 uint64_t tt_now_ms(void) {

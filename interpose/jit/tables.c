@@ -10,7 +10,6 @@
 #include "jit/tables.h"
 #include "jit/trace.h"
 
-#define TT_SIZE   (1u << IP_META_TTBITS)
 #define OWN_BYTES sizeof(struct tt_memory)
 _Static_assert(IP_CACHE_BASE % HUGE_PAGE == 0, "the client's view of the cache has room for huge pages");
 
@@ -207,7 +206,7 @@ static int copy_tables(const struct memory_files *files, int old_meta) {
     if (!r) r = copy_part(files->cache, cache, IP_TRACE_BASE - IP_CACHE_BASE, m->trace_used);
     for (size_t i = 0; !r && i < sizeof parts / sizeof *parts; i++)
         r = copy_part(files->meta, meta, parts[i][0], parts[i][1]);
-    if (!r) r = copy_sparse(files->meta, old_meta, meta, IP_META_TT, sizeof *t->tt << IP_META_TTBITS);
+    if (!r) r = copy_sparse(files->meta, old_meta, meta, IP_META_TT, sizeof *t->tt * IP_META_TTSIZE);
     if (!r) r = copy_part(files->chan, (const uint8_t *)chan, 0, sizeof *chan);
     return r ? r : copy_own(files->chan);
 }
@@ -228,7 +227,7 @@ int tt_copy(const struct memory_files *files, int old_meta) {
 
 void tt_flush(struct transtab *t) {
     struct ip_meta *m = t->meta;
-    memset(t->tt, 0, sizeof *t->tt * TT_SIZE);
+    memset(t->tt, 0, sizeof *t->tt * IP_META_TTSIZE);
     tt_flush_pages(t);
     tt_forget_blocks(t);
     tt_renew_heap(t);

@@ -71,9 +71,14 @@ static inline uint32_t bind_home(uint64_t addr, uint32_t mask) {
 }
 #define BOUND_PAGES 4096u /* bits: most pages have no binding, and each instruction is asked for one */
 static inline uint32_t bound_page(uint64_t addr) { return (uint32_t)(addr >> 12 ^ addr >> 24) & (BOUND_PAGES - 1); }
-struct page_copy { /* the bytes are at copy_bytes */
+struct page_copy {
     uint64_t page, gen;
     int valid;
+};
+struct code_copies { /* one process's */
+    struct page_copy *of;
+    uint8_t *bytes;
+    uint32_t n;
 };
 
 /* Writes to a page with translations after which they look at its bytes
@@ -90,8 +95,11 @@ struct page_copy { /* the bytes are at copy_bytes */
 #define AHEAD_BLOCKS 12   /* made for each request, once it is answered */
 #define LOOK_BESIDE  2048 /* bindings that are looked at for each request that is bound to a wrapper of ours */
 
-/* 4 MB; pages of larger programs are read again now and then (cc1: each of 2,500 three times) */
-#define CODE_COPIES 1024u
+/* The supervisor's: 4 MB; pages of larger programs are read again now and then (cc1: each of 2,500 three times).  The
+ * program's process has them at hand: a copy there only is what does not change amid a request, and a page of memory
+ * that nobody used before costs more than ten copies. */
+#define CODE_COPIES      1024u
+#define CODE_COPIES_HERE 32u
 
 /* Small tables that grow (tt_alloc): a program's pages with their blocks, exits that wait, bindings.  Places by powers
  * of two; what is given back is the next one's of its size. */
@@ -147,8 +155,8 @@ struct transtab {
     bool watching;                /* a debugger watches memory */
     struct tt_ranges stable;      /* code that cannot change without an unmap */
     struct tt_ranges keeps_stack; /* see ip_keeps_stack_add */
-    struct page_copy *copies;
-    uint8_t *copy_bytes;
+    struct page_copy *copies, *copies_here;
+    uint8_t *copy_bytes_here;
     uint64_t code_page, code_gen; /* the copy used last, good for one request */
     const uint8_t *code_bytes;
     uint64_t req_gen;

@@ -106,7 +106,7 @@ class Client:
     def finds(self, offset: int, bits: int = 0) -> int:
         """Address that a look-up in the client's table gives; 0 for none."""
         key = (self.base + offset) | bits
-        table = self.meta[lib.IP_META_TT : lib.IP_META_TT + (8 << lib.IP_META_TTBITS)]
+        table = self.meta[lib.IP_META_TT : lib.IP_META_TT + 8 * lib.IP_META_TTSIZE]
         blocks = ffi.cast("struct ip_block *", ffi.from_buffer(self.meta) + lib.IP_META_BLOCKS)
         for entry, host in filter(any, struct.iter_unpack("<II", table)):
             number = entry & lib.IP_TT_BLOCK

@@ -13,7 +13,7 @@ SOURCE = """\
 #include <stdlib.h>
 #include "abi/inline/tt_hash.h"
 
-static uint64_t table[1u << IP_META_TTBITS];
+static uint64_t table[IP_META_TTSIZE];
 
 int main(int argc, char **argv) {
     uint64_t step = strtoull(argv[1], 0, 0), count = strtoull(argv[2], 0, 0), base = strtoull(argv[3], 0, 0);

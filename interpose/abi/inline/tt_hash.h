@@ -15,21 +15,24 @@ static inline uint32_t ip_tt_index(uint64_t key) {
     return ((uint32_t)group << 6 | (uint32_t)(key >> 4 & 63)) & ((1u << IP_META_TTBITS) - 1);
 }
 
-/* Where blocks are denser (calls in a row are every five bytes), those that find no place nearby are scattered: one
- * behind the other, each search would go through all that were before. */
-#define IP_TT_NEAR 8      /* rt_find_stub looks at no more */
-#define IP_TT_LEAP 324027 /* the golden section of the table */
+/* Where blocks are denser (an interpreter's loop, calls in a row), those that find no place nearby go into a small
+ * table behind this one, so that a tenth of the blocks does not touch each page; and where that is full, too, they are
+ * scattered: one behind the other, each search would go through all that were before. */
+#define IP_TT_NEAR   8      /* rt_find_stub looks at no more */
+#define IP_TT_BEHIND 3      /* places of the small table */
+#define IP_TT_LEAP   324027 /* the golden section of the table */
 
 /* Where the search is after n places.  Far ones are leaps, which full stretches of near ones do not stop. */
 static inline uint32_t ip_tt_place(uint64_t key, uint32_t n) {
-    uint32_t at = ip_tt_index(key) + n;
-    if (n >= IP_TT_NEAR) {
-        uint64_t mixed = (key ^ key >> 32) * 0x9e3779b97f4a7c15ull;
-        at = (uint32_t)(mixed >> (64 - IP_META_TTBITS)) + (n - IP_TT_NEAR) * IP_TT_LEAP;
-    }
-    return at & ((1u << IP_META_TTBITS) - 1);
+    const uint32_t all = 1u << IP_META_TTBITS, small = 1u << IP_META_TTSMALL;
+    if (n < IP_TT_NEAR) return (ip_tt_index(key) + n) & (all - 1);
+    uint32_t mixed = (uint32_t)((key ^ key >> 32) * 0x9e3779b97f4a7c15ull >> (64 - IP_META_TTBITS));
+    n -= IP_TT_NEAR;
+    if (n < IP_TT_BEHIND) return all + ((mixed + n) & (small - 1));
+    return (mixed + (n - IP_TT_BEHIND) * IP_TT_LEAP) & (all - 1);
 }
 
+_Static_assert(IP_META_TTSIZE == (1u << IP_META_TTBITS) + (1u << IP_META_TTSMALL), "one behind the other");
 _Static_assert(IP_META_BLKMAX < IP_TT_GONE, "an entry has room for a block's number");
 
 /* The bits of a key's hash, at their place. */

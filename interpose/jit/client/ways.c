@@ -15,6 +15,10 @@ bool tt_peek(void *ctx, uint64_t at, void *out, int n) {
     return rt_copy_from(out, at, (u64)n) == 0;
 }
 
+struct code_copies tt_code_copies(const struct transtab *t) {
+    return (struct code_copies){t->copies_here, t->copy_bytes_here, CODE_COPIES_HERE};
+}
+
 uint64_t tt_now_ms(void) {
     struct __kernel_timespec t = {0, 0};
     sys2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, (long)&t);
