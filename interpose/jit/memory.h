@@ -6,6 +6,8 @@
 #include "jit/emit.h"
 #include "jit/keep.h"
 
+#define HUGE_PAGE (2u << 20)
+
 struct tt_memory {
     struct transtab table;
     struct keeping keeping;

@@ -130,6 +130,9 @@ void ip_breakpoint(uint64_t pc, int set);
 void ip_watching(int on);
 /* Somebody has written to the program's memory from outside: the same. */
 void ip_code_written(uint64_t addr, uint64_t len);
+/* Large programs run code on thousands of pages (docs/measurements.md, point 17): each stretch that is full becomes one
+ * page now. */
+void ip_large_pages(void);
 /* Have a thread of the client leave what it is in, for its next boundary.  0 or -errno. */
 int ip_kick(int pid, int tid);
 /* Python's side of the channel: the index of a slot with a request for Python,

@@ -21,8 +21,13 @@ static struct ip_chan *chan;
 static struct tt_memory *own;
 static uint8_t *meta, *cache;
 
-void tt_fill_pages(const struct transtab *t, uint32_t from, uint32_t to) {
-    madvise(t->cache + from, to - from, MADV_COLLAPSE);
+/* Nothing is taken ahead, so small programs need no more memory; where a page cannot be had, all stays as it is. */
+void ip_large_pages(void) {
+    struct transtab *t = &own->table;
+    uint32_t to = t->meta->cache_used / HUGE_PAGE * HUGE_PAGE;
+    if (to <= t->large_to) return;
+    madvise(t->cache + t->large_to, to - t->large_to, MADV_COLLAPSE);
+    t->large_to = to;
 }
 
 static void *map_shared(void *at, size_t bytes, int flags, int fd, off_t offset) {
@@ -97,6 +102,7 @@ struct keeping *tt_keeping(void) { return &own->keeping; }
 static void forget_tables(struct transtab *t) {
     t->lock.word = 0;
     t->broken = false;
+    t->large_to = 0;
     t->heap_used = 0;
     memset(t->heap_free, 0, sizeof t->heap_free);
     t->wait = NULL;
@@ -217,6 +223,7 @@ int tt_copy(const struct memory_files *files, int old_meta) {
     if (r) return r;
     struct transtab *t = &own->table;
     t->lock.word = 0;
+    t->large_to = 0;
     tt_find_tables(t);
     find_views(t);
     tt_forget_code(t, 0, ~0ull);

@@ -158,18 +158,9 @@ struct code_place tt_next_place(const struct transtab *t) {
     return p;
 }
 
-/* Large programs run code on thousands of pages (docs/measurements.md, point 17): each stretch that is full becomes one
- * page.  Where it cannot, it stays as it is.  Nothing is taken ahead, so small programs need no more memory. */
-static void full_up_to(const struct transtab *t, uint32_t used) {
-    uint32_t from = t->meta->cache_used / HUGE_PAGE * HUGE_PAGE, to = used / HUGE_PAGE * HUGE_PAGE;
-    if (from < to) tt_fill_pages(t, from, to);
-}
-
 void tt_put_code(struct transtab *t, const struct code_place *p, const uint8_t *code, uint32_t len) {
-    uint32_t used = p->host + p->hot - IP_CACHE_BASE;
     memcpy(tt_code(t, p->host), code, p->hot);
-    full_up_to(t, used);
-    t->meta->cache_used = used;
+    t->meta->cache_used = p->host + p->hot - IP_CACHE_BASE;
     if (!p->cold) return;
     memcpy(tt_code(t, p->cold), code + p->hot, len - p->hot);
     t->meta->cold_used = p->cold + (len - p->hot) - IP_COLD_BASE;

@@ -18,9 +18,6 @@ bool tt_peek(void *ctx, uint64_t at, void *out, int n);
 struct code_copies tt_code_copies(const struct transtab *t);
 /* A clock. */
 uint64_t tt_now_ms(void);
-#define HUGE_PAGE (2u << 20)
-/* The code between these multiples of HUGE_PAGE is full: what makes large pages of it may. */
-void tt_fill_pages(const struct transtab *t, uint32_t from, uint32_t to);
 /* Zeroed, or the end. */
 void *ip_alloc(size_t n, size_t size);
 /* Its tables are full: the end. */

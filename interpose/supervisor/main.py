@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from interpose.supervisor.unloaded import UnloadedCode
 
 POLL_MS = 100
+LASTS_S = 0.4  # a program that runs for so long is worth large pages for its code
 _PROT_WRITE = 2  # mmap(2)
 DEATH_MS = 1000  # how long a process that gives up its memory may take to be dead
 
@@ -133,6 +134,7 @@ class Supervisor:
         """Everything that is known about one program image."""
         self._resolver: StackResolver | None = None
         self.documents.new_image()
+        self._lasts_at = time.monotonic() + LASTS_S
         self.unloaded: UnloadedCode | None = None
         self.files.next_program()
         if self.hooks is not None:
@@ -384,8 +386,11 @@ class Supervisor:
             self._late_tool.first_events().idle()
             if self.config.core.progress_interval:
                 self._show_progress()
+        now = time.monotonic()
+        if now >= self._lasts_at:
+            lib.ip_large_pages()
         self._listen()
-        self._idle_at = time.monotonic() + POLL_MS / 1000
+        self._idle_at = now + POLL_MS / 1000
 
     def _show_progress(self) -> None:
         from interpose.supervisor.progress import Progress

@@ -513,6 +513,7 @@ def test_code_that_fills_huge_pages_lies_in_such(client: Client) -> None:
             break
     else:
         pytest.fail(f"all this code takes {host} bytes only")
+    lib.ip_large_pages()
     assert all(client.cache[host : host + 32] == code for host, code in hosts.items())
     views = [(start, size) for start, size in cache_views() if start % huge == 0]
     assert views

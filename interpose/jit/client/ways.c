@@ -8,7 +8,6 @@
 #include "runtime/core/core.h"
 
 #define CLOCK_MONOTONIC_COARSE 6
-#define MADV_COLLAPSE_         25 /* Linux 6.1 */
 
 bool tt_peek(void *ctx, uint64_t at, void *out, int n) {
     (void)ctx;
@@ -23,10 +22,6 @@ uint64_t tt_now_ms(void) {
     struct __kernel_timespec t = {0, 0};
     sys2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, (long)&t);
     return (u64)t.tv_sec * 1000 + (u64)t.tv_nsec / 1000000;
-}
-
-void tt_fill_pages(const struct transtab *t, uint32_t from, uint32_t to) {
-    sys3(__NR_madvise, (long)(t->cache + from), to - from, MADV_COLLAPSE_);
 }
 
 void tt_no_room(void) { rt_die("the translator's tables are full"); }
