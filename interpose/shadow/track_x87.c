@@ -150,7 +150,7 @@ static u64 function(struct fp *f, bool two) {
 }
 
 /* fprem and fprem1: the conditions tell about the quotient, and stay if there is none. */
-static void remainder(struct fp *f) {
+static void partial_remainder(struct fp *f) {
     u16 exponents[8];
     u64 u = function(f, true);
     tk_x87_exponents(exponents);
@@ -337,7 +337,7 @@ bool tk_x87(struct tk *t) {
     case IP_MN_FCOS: in_range(&f, function(&f, false)); return true;
     case IP_MN_FSCALE: function(&f, true); return true;
     case IP_MN_FPREM:
-    case IP_MN_FPREM1: remainder(&f); return true;
+    case IP_MN_FPREM1: partial_remainder(&f); return true;
     case IP_MN_FXTRACT: two_results(&f); return true;
     case IP_MN_FPTAN:
         in_range(&f, function(&f, false));

@@ -34,9 +34,6 @@ u32 t_n_errors;
 char t_message[256];
 u64 t_maps_fail;
 
-void *rt_memcpy(void *d, const void *s, size_t n) { return memcpy(d, s, n); }
-void *rt_memset(void *d, int c, size_t n) { return memset(d, c, n); }
-int rt_memcmp(const void *a, const void *b, size_t n) { return memcmp(a, b, n); }
 size_t rt_strlen(const char *s) { return strlen(s); }
 int rt_snprintf(char *buf, size_t n, const char *fmt, ...) {
     va_list ap;

@@ -174,9 +174,10 @@ static inline bool rt_is_bare(void) { return !(rt.flags & (IP_C_SHADOW | IP_C_HE
 static inline u64 rt_client_end(void) { return rt_is_bare() ? IP_CLIENT_END_BARE : IP_CLIENT_END; }
 
 /* ---- util.c ---------------------------------------------------------------- */
-void *rt_memcpy(void *d, const void *s, size_t n);
-void *rt_memset(void *d, int c, size_t n);
-int rt_memcmp(const void *a, const void *b, size_t n);
+/* Moves where the compiler knows the size, else calls of what is there. */
+static inline void *rt_memcpy(void *d, const void *s, size_t n) { return __builtin_memcpy(d, s, n); }
+static inline void *rt_memset(void *d, int c, size_t n) { return __builtin_memset(d, c, n); }
+static inline int rt_memcmp(const void *a, const void *b, size_t n) { return __builtin_memcmp(a, b, n); }
 size_t rt_strlen(const char *s);
 int rt_strcmp(const char *a, const char *b);
 int rt_strncmp(const char *a, const char *b, size_t n);

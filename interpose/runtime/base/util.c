@@ -12,6 +12,13 @@ struct rt_global rt;
 
 /* ---- memory and strings ----------------------------------------------------- */
 
+/* What the compiler calls, whether or not the code does. */
+#define COMPILER_USES __attribute__((visibility("hidden"), used))
+COMPILER_USES void *memcpy(void *d, const void *s, size_t n);
+COMPILER_USES void *memset(void *d, int c, size_t n);
+COMPILER_USES void *memmove(void *d, const void *s, size_t n);
+COMPILER_USES int memcmp(const void *a, const void *b, size_t n);
+
 #define SHORT 128 /* up to here a repeated instruction takes longer to begin than words one by one */
 
 static inline u64 word_of(const void *at) {
@@ -22,7 +29,7 @@ static inline u64 word_of(const void *at) {
 
 static inline void set_word(void *at, u64 word) { __builtin_memcpy(at, &word, sizeof word); }
 
-/* Upwards, as move_bytes relies on: the last word is read before anything is written. */
+/* Upwards, as memmove relies on: the last word is read before anything is written. */
 static void *copy_words(void *d, const void *s, size_t n) {
     u64 last = word_of((const u8 *)s + n - 8);
     for (size_t i = 0; i + 8 < n; i += 8) {
@@ -41,14 +48,14 @@ static void *copy_bytes(void *d, const void *s, size_t n) {
     return d;
 }
 
-void *rt_memcpy(void *d, const void *s, size_t n) {
+void *memcpy(void *d, const void *s, size_t n) {
     void *ret = d;
     if (n <= SHORT) return n >= 8 ? copy_words(d, s, n) : copy_bytes(d, s, n);
     __asm__ volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n) : : "memory");
     return ret;
 }
 
-void *rt_memset(void *d, int c, size_t n) {
+void *memset(void *d, int c, size_t n) {
     void *ret = d;
     if (n >= 8 && n <= SHORT) {
         u64 word = (u8)c * 0x0101010101010101ull;
@@ -63,8 +70,8 @@ void *rt_memset(void *d, int c, size_t n) {
     return ret;
 }
 
-static void *move_bytes(void *d, const void *s, size_t n) {
-    if ((u64)d - (u64)s >= n) return rt_memcpy(d, s, n);
+void *memmove(void *d, const void *s, size_t n) {
+    if ((u64)d - (u64)s >= n) return memcpy(d, s, n);
     /* Overlapping upwards.  Words from the top: the distance is often a whole
      * table entry, and a backward rep movsb runs one byte a cycle at best. */
     u8 *dp = (u8 *)d + n;
@@ -82,19 +89,14 @@ static void *move_bytes(void *d, const void *s, size_t n) {
     return d;
 }
 
-int rt_memcmp(const void *a, const void *b, size_t n) {
+int memcmp(const void *a, const void *b, size_t n) {
     const u8 *x = a, *y = b;
-    for (size_t i = 0; i < n; i++)
+    size_t i = 0;
+    while (i + 8 <= n && word_of(x + i) == word_of(y + i)) i += 8;
+    for (; i < n; i++)
         if (x[i] != y[i]) return (int)x[i] - (int)y[i];
     return 0;
 }
-
-/* The compiler emits calls of these four even in freestanding code. */
-#define COMPILER_USES __attribute__((visibility("hidden"), used))
-COMPILER_USES void *memcpy(void *d, const void *s, size_t n) __attribute__((alias("rt_memcpy")));
-COMPILER_USES void *memset(void *d, int c, size_t n) __attribute__((alias("rt_memset")));
-COMPILER_USES void *memmove(void *d, const void *s, size_t n) __attribute__((alias("move_bytes")));
-COMPILER_USES int memcmp(const void *a, const void *b, size_t n) __attribute__((alias("rt_memcmp")));
 
 size_t rt_strlen(const char *s) {
     const char *p = s;
