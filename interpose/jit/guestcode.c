@@ -4,23 +4,24 @@
 #include "jit/transtab.h"
 
 #define CODE_READ 32 /* what stage 1 asks for: room for the longest marker */
-#define WAYS      4u /* places for a page */
+#define WAYS      4u /* places for a unit */
 
 /* Its copy, or the place whose use lies back farthest. */
-static struct page_copy *copy_of(const struct code_copies *c, uint64_t page) {
-    struct page_copy *set = c->of + ((uint32_t)(page >> 12 ^ page >> 24) * WAYS & (c->n - 1)), *oldest = set;
+static struct code_copy *copy_of(const struct code_copies *c, uint64_t at) {
+    uint64_t number = at / c->unit;
+    struct code_copy *set = c->of + ((uint32_t)(number ^ number >> 12) * WAYS & (c->n - 1)), *oldest = set;
     for (uint32_t i = 0; i < WAYS; i++) {
-        if (set[i].page == page) return &set[i];
+        if (set[i].at == at) return &set[i];
         if (set[i].gen < oldest->gen) oldest = &set[i];
     }
     return oldest;
 }
 
 static void forget(const struct code_copies *all, uint64_t lo, uint64_t hi) {
-    if (hi - lo < all->n * 4096ull) {
-        for (uint64_t page = lo & ~4095ull; page < hi; page += 4096) {
-            struct page_copy *c = copy_of(all, page);
-            if (c->page == page) c->valid = 0;
+    if (hi - lo < (uint64_t)all->n * all->unit) {
+        for (uint64_t at = lo & -(uint64_t)all->unit; at < hi; at += all->unit) {
+            struct code_copy *c = copy_of(all, at);
+            if (c->at == at) c->valid = 0;
         }
     } else {
         memset(all->of, 0, all->n * sizeof *all->of);
@@ -28,9 +29,9 @@ static void forget(const struct code_copies *all, uint64_t lo, uint64_t hi) {
 }
 
 void tt_forget_code(struct transtab *t, uint64_t lo, uint64_t hi) {
-    t->code_page = 1; /* no page */
-    forget(&(struct code_copies){t->copies, NULL, CODE_COPIES}, lo, hi);
-    forget(&(struct code_copies){t->copies_here, NULL, CODE_COPIES_HERE}, lo, hi);
+    t->code_at = 1; /* none */
+    forget(&(struct code_copies){t->copies, NULL, CODE_COPIES, 4096}, lo, hi);
+    forget(&(struct code_copies){t->copies_here, NULL, CODE_COPIES_HERE, CODE_UNIT_HERE}, lo, hi);
 }
 
 bool tt_in_ranges(const struct tt_ranges *r, uint64_t at) {
@@ -61,70 +62,68 @@ void tt_ranges_del(struct tt_ranges *r, uint64_t lo, uint64_t hi) {
 
 bool tt_is_stable(const struct transtab *t, uint64_t page) { return tt_in_ranges(&t->stable, page); }
 
-/* The client's bytes at page, or NULL.  A copy is trusted within one request,
- * or as long as the page has translations (it is write-protected then), or
- * when it belongs to a mapping that cannot change. */
-static const uint8_t *page_get(struct transtab *t, uint64_t page) {
+/* The client's bytes at pc, and how many follow there, or NULL.  A copy is trusted within one request, or as long as
+ * the page has translations (it is write-protected then), or when it belongs to a mapping that cannot change. */
+static const uint8_t *bytes_at(struct transtab *t, uint64_t pc, uint32_t *left) {
     const struct code_copies all = tt_code_copies(t);
-    struct page_copy *c = copy_of(&all, page);
-    uint8_t *bytes = all.bytes + (c - all.of) * 4096;
-    if (c->page != page || !c->valid ||
+    uint64_t at = pc & -(uint64_t)all.unit, page = pc & ~4095ull;
+    *left = all.unit - (uint32_t)(pc - at);
+    if (at == t->code_at && t->code_gen == t->req_gen) return t->code_bytes + (pc - at);
+    struct code_copy *c = copy_of(&all, at);
+    uint8_t *bytes = all.bytes + (size_t)(c - all.of) * all.unit;
+    if (c->at != at || !c->valid ||
         (c->gen != t->req_gen && !tt_is_watched(t, page) && (tt_is_checked(t, page) || !tt_is_stable(t, page)))) {
-        c->page = page;
-        c->valid = tt_peek(t, page, bytes, 4096);
+        c->at = at;
+        c->valid = tt_peek(t, at, bytes, (int)all.unit);
     }
     c->gen = t->req_gen;
     if (!c->valid) {
-        t->code_page = 1;
+        t->code_at = 1;
         return NULL;
     }
-    t->code_page = page;
+    t->code_at = at;
     t->code_gen = t->req_gen;
     t->code_bytes = bytes;
-    return bytes;
+    return bytes + (pc - at);
 }
 
 int tt_read(void *ctx, uint64_t pc, uint8_t *buf, int n) {
     struct transtab *t = ctx;
-    int done = 0;
-    while (done < n) {
-        uint64_t a = pc + (uint64_t)done, page = a & ~4095ull;
-        if (a < t->exec_lo || a >= t->exec_hi) break; /* no fetch from there */
-        const uint8_t *bytes = page == t->code_page && t->code_gen == t->req_gen ? t->code_bytes : page_get(t, page);
-        if (!bytes) break;
-        int off = (int)(a & 4095), take = 4096 - off;
-        if (n == CODE_READ && take >= n && done == 0) { /* nearly always, and then it is two moves */
-            memcpy(buf, bytes + off, CODE_READ);
+    for (int done = 0; done < n;) {
+        uint64_t at = pc + (uint64_t)done;
+        uint32_t take;
+        if (at < t->exec_lo || at >= t->exec_hi) return done; /* no fetch from there */
+        const uint8_t *bytes = bytes_at(t, at, &take);
+        if (!bytes) return done;
+        if (n == CODE_READ && take >= CODE_READ && done == 0) { /* nearly always, and then it is two moves */
+            memcpy(buf, bytes, CODE_READ);
             return n;
         }
-        if (take > n - done) take = n - done;
-        memcpy(buf + done, bytes + off, (size_t)take);
-        done += take;
+        if (take > (uint32_t)(n - done)) take = (uint32_t)(n - done);
+        memcpy(buf + done, bytes, take);
+        done += (int)take;
         /* Do not read the next page for an instruction that ends in this one. */
-        if (done >= 20) break;
+        if (done >= 20 && !((pc + (uint64_t)done) & 4095)) return done;
     }
-    return done;
+    return n;
 }
 
 bool tt_code_bytes(struct transtab *t, uint64_t pc, uint32_t n, uint8_t *out) {
     for (uint32_t done = 0, take; done < n; done += take) {
-        uint64_t at = pc + done;
-        const uint8_t *page = page_get(t, at & ~4095ull);
-        if (!page) return false;
-        take = 4096u - (uint32_t)(at & 4095);
+        const uint8_t *bytes = bytes_at(t, pc + done, &take);
+        if (!bytes) return false;
         if (take > n - done) take = n - done;
-        memcpy(out + done, page + (at & 4095), take);
+        memcpy(out + done, bytes, take);
     }
     return true;
 }
 
 bool tt_same_bytes(struct transtab *t, uint64_t pc, uint32_t n, const uint8_t *bytes) {
     for (uint32_t done = 0, take; done < n; done += take) {
-        uint64_t at = pc + done;
-        const uint8_t *page = page_get(t, at & ~4095ull);
-        take = 4096u - (uint32_t)(at & 4095);
+        const uint8_t *now = bytes_at(t, pc + done, &take);
+        if (!now) return false;
         if (take > n - done) take = n - done;
-        if (!page || memcmp(bytes + done, page + (at & 4095), take) != 0) return false;
+        if (memcmp(bytes + done, now, take) != 0) return false;
     }
     return true;
 }

@@ -24,8 +24,8 @@ struct tt_memory {
     uint32_t note[IP_META_BLKMAX];
     uint8_t piece[KEEP_PIECE];
     uint64_t waits[KEEP_BITS / 64];
-    struct page_copy copies[CODE_COPIES], copies_here[CODE_COPIES_HERE];
-    uint8_t copy_bytes_here[CODE_COPIES_HERE * 4096];
+    struct code_copy copies[CODE_COPIES], copies_here[CODE_COPIES_HERE];
+    uint8_t copy_bytes_here[CODE_COPIES_HERE * CODE_UNIT_HERE];
     uint8_t heap[TT_HEAP]; /* tt_alloc's */
 };
 _Static_assert(sizeof(struct tt_memory) <= IP_XLT_MAX, "room at IP_XLT_BASE");

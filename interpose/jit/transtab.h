@@ -71,14 +71,15 @@ static inline uint32_t bind_home(uint64_t addr, uint32_t mask) {
 }
 #define BOUND_PAGES 4096u /* bits: most pages have no binding, and each instruction is asked for one */
 static inline uint32_t bound_page(uint64_t addr) { return (uint32_t)(addr >> 12 ^ addr >> 24) & (BOUND_PAGES - 1); }
-struct page_copy {
-    uint64_t page, gen;
+struct code_copy {
+    uint64_t at, gen;
     int valid;
 };
 struct code_copies { /* one process's */
-    struct page_copy *of;
+    struct code_copy *of;
     uint8_t *bytes;
-    uint32_t n;
+    uint32_t n;    /* how many there may be */
+    uint32_t unit; /* bytes of each, a page at most */
 };
 
 /* Writes to a page with translations after which they look at its bytes
@@ -95,11 +96,11 @@ struct code_copies { /* one process's */
 #define AHEAD_BLOCKS 12   /* made for each request, once it is answered */
 #define LOOK_BESIDE  2048 /* bindings that are looked at for each request that is bound to a wrapper of ours */
 
-/* The supervisor's: 4 MB; pages of larger programs are read again now and then (cc1: each of 2,500 three times).  The
- * program's process has them at hand: a copy there only is what does not change amid a request, and a page of memory
- * that nobody used before costs more than ten copies. */
+/* The supervisor's are pages, 4 MB; those of larger programs are read again now and then (cc1: each of 2,500 three
+ * times).  The program's process has all at hand: a copy there only is what does not change amid a request. */
 #define CODE_COPIES      1024u
-#define CODE_COPIES_HERE 32u
+#define CODE_COPIES_HERE 64u
+#define CODE_UNIT_HERE   512u
 
 /* Small tables that grow (tt_alloc): a program's pages with their blocks, exits that wait, bindings.  Places by powers
  * of two; what is given back is the next one's of its size. */
@@ -156,9 +157,9 @@ struct transtab {
     bool watching;                /* a debugger watches memory */
     struct tt_ranges stable;      /* code that cannot change without an unmap */
     struct tt_ranges keeps_stack; /* see ip_keeps_stack_add */
-    struct page_copy *copies, *copies_here;
+    struct code_copy *copies, *copies_here;
     uint8_t *copy_bytes_here;
-    uint64_t code_page, code_gen; /* the copy used last, good for one request */
+    uint64_t code_at, code_gen; /* the copy used last, good for one request */
     const uint8_t *code_bytes;
     uint64_t req_gen;
     uint32_t *wait;              /* exits to keys without translation: the first one with a hash, 0 none */

@@ -15,7 +15,7 @@ bool tt_peek(void *ctx, uint64_t at, void *out, int n) {
 }
 
 struct code_copies tt_code_copies(const struct transtab *t) {
-    return (struct code_copies){t->copies_here, t->copy_bytes_here, CODE_COPIES_HERE};
+    return (struct code_copies){t->copies_here, t->copy_bytes_here, CODE_COPIES_HERE, CODE_UNIT_HERE};
 }
 
 uint64_t tt_now_ms(void) {
