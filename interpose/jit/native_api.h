@@ -72,6 +72,8 @@ void ip_trace_functions_del(uint64_t lo, uint64_t hi);
 uint8_t *ip_trace_templates(uint64_t *bytes, uint64_t *words);
 /* Our end of the socket to the program: end of file says that it is gone. */
 void ip_service_socket(int fd);
+/* The program's process, or -1. */
+void ip_service_process(int pidfd);
 void ip_service_lock(void);
 void ip_service_unlock(void);
 struct ip_chan *ip_service_chan(void);

@@ -1,6 +1,6 @@
 /* The translator thread: answers the client's requests without Python. */
 #include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -49,28 +49,17 @@ static struct ip_slot *slot_at(int i) {
 #define SECOND 1000000000u /* ns */
 
 static int client_sock = -1; /* end of file: the program is gone, and whoever was on its memory */
+static int client_pidfd = -1;
 
 void ip_service_socket(int fd) { client_sock = fd; }
+void ip_service_process(int pidfd) { client_pidfd = pidfd; }
 
-static bool is_dead(uint32_t pid) {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
-    const char *state = strrchr(text, ')'); /* proc(5): number (name) state; one that dies is a zombie first */
-    return !state || state[1] != ' ' || state[2] == 'Z' || state[2] == 'X';
-}
-
-/* Who held the lock is no more. */
+/* Who held the lock is no more: the program has executed another one, or ended, though others may be on its memory. */
 static bool is_gone(uint32_t holder) {
+    struct pollfd end = {.fd = client_pidfd, .events = POLLIN};
     char byte;
     if (holder == IP_SUPERVISOR) return false;
-    if (client_sock >= 0 && recv(client_sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) return true;
-    /* Numbers are of the program's PID namespace. */
-    return holder >= IP_OTHER && T.program == chan->client_pid && is_dead(holder - IP_OTHER);
+    return (client_sock >= 0 && recv(client_sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) || poll(&end, 1, 0) > 0;
 }
 
 /* False: not until then. */

@@ -120,7 +120,6 @@ struct transtab {
     struct ip_shared_lock lock;
     bool in_place;     /* the supervisor has its views where the program's process has them */
     bool here;         /* the program's threads may translate (tt_serve) */
-    uint32_t program;  /* the program's process, as it knows itself */
     bool broken;       /* somebody died amid a change: all has to be forgotten */
     uint32_t large_to; /* bytes of the code that lie in large pages, if they can */
     uint32_t heap_used;

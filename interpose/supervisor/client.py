@@ -74,6 +74,7 @@ class Client:
             if error.errno not in (errno.ENOSYS, errno.EPERM):  # as filters of containers say it
                 raise
             self._polled = True  # before Linux 5.3
+        lib.ip_service_process(self._pidfd)
         self._open_memory()
 
     def _open_memory(self) -> None:
@@ -96,6 +97,7 @@ class Client:
         """Let go of the process."""
         if self._mem >= 0:
             lib.ip_service_memory(0)
+        lib.ip_service_process(-1)
         for fd in (self._mem, self._pidfd):
             if fd >= 0:
                 os.close(fd)

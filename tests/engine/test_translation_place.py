@@ -6,12 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from interpose.jit._native import lib
 
 TIMEOUT = 90
+GUESTS = Path(__file__).resolve().parents[1] / "guests" / "processes"
 
 
 TAKEN = """
@@ -26,13 +28,13 @@ runpy.run_module("interpose", run_name="__main__")
 PLACES = (lib.IP_XLT_BASE, lib.IP_XLT_META, lib.IP_XLT_CACHE)
 
 
-def shares(*options: str, taken: int = 0) -> tuple[int, int]:
+def shares(*options: str, taken: int = 0, program: str = "/bin/true") -> tuple[int, int]:
     """How many requests for translations there were, and how many the program's own threads answered.
 
     :param taken: an address that something of the supervisor's process has already.
     """
     python = [sys.executable, *(("-c", TAKEN, str(taken)) if taken else ("-m", "interpose"))]
-    words = [*python, "--stats=yes", "--cache=no", *options, "/bin/true"]
+    words = [*python, "--stats=yes", "--cache=no", *options, program]
     environ = {**os.environ, "INTERPOSE_VERIFY": "0"}
     log = subprocess.run(
         words, capture_output=True, timeout=TIMEOUT, text=True, check=True, env=environ
@@ -51,6 +53,15 @@ def test_the_programs_threads_translate(tool: str) -> None:
 def test_a_tool_that_traces_leaves_it_to_the_supervisor() -> None:
     requests, here = shares("--tool=callgrind", "--callgrind-out-file=/dev/null")
     assert here == 0 < requests
+
+
+@pytest.mark.parametrize("tool", ("none", "memcheck"))
+def test_another_process_on_the_memory_asks(tool: str, tmp_path: Path) -> None:
+    """It may be stopped with what it holds, and the program goes on."""
+    program = tmp_path / "clone_translates"
+    subprocess.run(["gcc", "-o", program, GUESTS / "clone_translates.c"], check=True)
+    requests, here = shares(f"--tool={tool}", program=str(program))
+    assert requests - here >= 1000
 
 
 def test_stages_are_listed_by_the_supervisor() -> None:

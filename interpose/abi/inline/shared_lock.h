@@ -15,12 +15,10 @@ struct ip_shared_lock {
 };
 #define IP_LOCK_WAITERS 0x80000000u
 #define IP_LOCK_LOOK_NS 20000000
-/* Holders of the translator's tables: the supervisor, the program, or another process on the program's memory (a child
- * of vfork), by its number.  No thread's number: who executes another program has its first thread's then, and in
- * another PID namespace it may be anybody's. */
+/* Holders of the translator's tables: the supervisor or the program.  No process's or thread's number: who executes
+ * another program has its first thread's then, and in another PID namespace it may be anybody's. */
 #define IP_SUPERVISOR 1u
 #define IP_PROGRAM    2u
-#define IP_OTHER      16u /* + the process's number */
 
 static inline bool ip_lock_try(struct ip_shared_lock *l, uint32_t me) {
     uint32_t none = 0;

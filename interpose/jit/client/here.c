@@ -8,21 +8,18 @@
 
 static struct transtab *const table = &((struct tt_memory *)IP_XLT_BASE)->table;
 
-static u32 own_name(struct tstate *ts) {
-    u32 pid = rt_th(ts)->pid;
-    return pid == rt.pid ? IP_PROGRAM : IP_OTHER + pid;
-}
-
 static bool is_gone(u32 holder) {
-    if (holder >= IP_OTHER) return rt_process_ended(holder - IP_OTHER);
-    if (holder == IP_PROGRAM) return rt_th(rt_current())->pid != rt.pid && rt_process_ended(rt.pid);
-    if (rt_supervisor_gone()) rt_end_alone();
+    if (holder == IP_SUPERVISOR && rt_supervisor_gone()) rt_end_alone();
     return false;
 }
 
-static void lock(u32 me) {
-    if (!ip_lock_try(&table->lock, me) && ip_lock_await(&table->lock, me, is_gone)) table->broken = true;
+static void lock(void) {
+    if (!ip_lock_try(&table->lock, IP_PROGRAM) && ip_lock_await(&table->lock, IP_PROGRAM, is_gone)) table->broken = true;
 }
+
+/* Another process on the program's memory (vfork, clone) asks: it may be stopped or killed where it is, and the program
+ * goes on. */
+static bool is_programs(struct tstate *ts) { return !rt_th(ts)->vfork_child && rt_th(ts)->pid == rt.pid; }
 
 /* What was written by another address than it is run by is there for the CPU behind a serializing instruction only
  * (SDM volume 3, 9.1.3).  NT may be the program's, and iretq faults over it: it comes back with the flags. */
@@ -48,10 +45,9 @@ static void serialize(void) {
 
 bool ip_translate_here(struct tstate *ts, u32 kind) {
     struct ip_slot *s = rt_slot(ts);
-    if (!__atomic_load_n(&table->here, __ATOMIC_RELAXED) || rt_th(ts)->no_tsc) return false;
+    if (!__atomic_load_n(&table->here, __ATOMIC_RELAXED) || rt_th(ts)->no_tsc || !is_programs(ts)) return false;
     rt_delay(IP_AT_REQUEST);
-    lock(own_name(ts));
-    table->program = rt.pid;
+    lock();
     bool may = tt_may_serve(table, s, kind);
     if (may) {
         tt_serve(table, s, kind);
