@@ -1,7 +1,8 @@
 /* The runtime's locks.
  *
  * A child on our memory (clone without CLONE_THREAD, vfork) may be killed while it
- * holds one; its makers go on.  So a lock's word says which such process holds it.
+ * holds one; its makers go on, and it goes on when they are killed.  So a lock's word
+ * says which such process holds it.
  * What it was changing stays as it was: better than a wait without end.
  */
 #include <asm/unistd.h>
@@ -10,7 +11,7 @@
 
 #include "runtime/base/rt.h"
 
-#define A_THREAD 1u /* of this process: it ends with us */
+#define A_THREAD 1u /* of the process whose memory it is */
 
 bool rt_memory_shared, rt_alone = true;
 
@@ -27,7 +28,7 @@ bool rt_process_ended(u32 pid) {
     return sys5(__NR_waitid, P_PID, pid, (long)info, WEXITED | WNOHANG | WNOWAIT | __WALL, 0) == 0 && info[0] != 0;
 }
 
-static bool is_gone(u32 holder) { return holder != A_THREAD && rt_process_ended(holder); }
+static bool is_gone(u32 holder) { return rt_process_ended(holder == A_THREAD ? rt.pid : holder); }
 
 void rt_lock(rt_lock_t *l) {
     if (rt_alone) {
