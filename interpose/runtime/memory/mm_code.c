@@ -16,11 +16,13 @@
 #include "runtime/memory/mm.h"
 
 #define MAX_CODE_PAGES (1u << 20)
-#define RECENT         256u
+/* Each run of such pages may make two mappings more of one, of 65,530 that the kernel allows (vm.max_map_count). */
+#define MAX_RUNS 8192u
+#define RECENT   256u
 
 /* Sorted page addresses: range queries are as frequent as single ones. */
 static u64 *pages;
-static u32 n_pages;
+static u32 n_pages, n_runs;
 /* Pages opened lately: a second thread's fault on the same write may arrive after. */
 static u64 recent[RECENT];
 static u32 recent_at;
@@ -37,24 +39,43 @@ static u32 first_page(u64 addr) {
     return lo;
 }
 
-/* Host protection of one page as its segment asks for it. */
-static void set_host_write(u64 page, bool writable) {
-    u32 i = mm_first(page);
-    if (i >= rt_nsegs || rt_segs[i].lo > page) return;
-    u32 host = mm_host_prot(rt_segs[i].prot);
-    if (!writable) host &= ~(u32)PROT_WRITE;
-    sys3(__NR_mprotect, (long)page, RT_PAGE, host);
-}
+/* Is the page at i the next one behind that at i - 1?  Else a run of pages begins there. */
+static bool follows(u32 i) { return i > 0 && i < n_pages && pages[i] == pages[i - 1] + RT_PAGE; }
 
-static void watch(struct tstate *ts, u64 page) {
-    if (pages == NULL) pages = rt_pages(MAX_CODE_PAGES * sizeof *pages);
-    u32 i = first_page(page);
-    if (i < n_pages && pages[i] == page) return;
-    if (n_pages == MAX_CODE_PAGES) rt_panic(ts, "more than %u writable pages hold translated code", MAX_CODE_PAGES);
+static void add_page(u32 i, u64 page) {
     __builtin_memmove(&pages[i + 1], &pages[i], (n_pages - i) * sizeof *pages);
     pages[i] = page;
     __atomic_store_n(&n_pages, n_pages + 1, __ATOMIC_RELEASE);
-    set_host_write(page, false);
+    n_runs = n_runs + !follows(i) - follows(i + 1);
+}
+
+static void remove_pages(u32 first, u32 end) {
+    if (first == end) return;
+    for (u32 i = first; i < end; i++) n_runs -= !follows(i);
+    n_runs += follows(end);
+    __builtin_memmove(&pages[first], &pages[end], (n_pages - end) * sizeof *pages);
+    __atomic_store_n(&n_pages, n_pages - (end - first), __ATOMIC_RELEASE);
+}
+
+/* Host protection of one page as its segment asks for it; false: the kernel refuses another mapping. */
+static bool set_host_write(u64 page, bool writable) {
+    u32 i = mm_first(page);
+    if (i >= rt_nsegs || rt_segs[i].lo > page) return true;
+    u32 host = mm_host_prot(rt_segs[i].prot);
+    if (!writable) host &= ~(u32)PROT_WRITE;
+    return sys3(__NR_mprotect, (long)page, RT_PAGE, host) == 0;
+}
+
+/* False: writes to the page will not be noticed. */
+static bool watch(u64 page) {
+    if (pages == NULL) pages = rt_pages(MAX_CODE_PAGES * sizeof *pages);
+    u32 i = first_page(page);
+    if (i < n_pages && pages[i] == page) return true;
+    if (n_pages == MAX_CODE_PAGES) return false;
+    add_page(i, page);
+    if (n_runs <= MAX_RUNS && set_host_write(page, false)) return true;
+    remove_pages(i, i + 1);
+    return false;
 }
 
 /* Another mapping of what s shows at [lo, hi): that part of it. */
@@ -111,12 +132,12 @@ void rt_protect_code_page(struct tstate *ts, u64 page) {
         const struct rt_seg *s = &rt_segs[i];
         bool unnoticed = mm_unnoticed(s);
         u64 at, len;
-        if ((s->prot & PROT_WRITE) && !unnoticed) watch(ts, page);
+        if ((s->prot & PROT_WRITE) && !unnoticed) unnoticed = !watch(page);
         if (s->kind == RT_SEG_FILE && !unnoticed)
             for (u32 k = 0; k < rt_nsegs; k++)
                 if ((rt_segs[k].prot & PROT_WRITE) && (rt_segs[k].mflags & MM_SHARED) &&
                     alias(s, &rt_segs[k], page, page + RT_PAGE, &at, &len))
-                    watch(ts, at);
+                    unnoticed |= !watch(at);
         rt_watched_page(ts, page, unnoticed); /* under the lock: nobody gives W back meanwhile */
     }
     rt_mm_unlock();
@@ -130,8 +151,7 @@ bool mm_forget_code_pages(u64 lo, u64 hi, bool restore) {
         set_host_write(pages[i], true);
         recent[recent_at++ % RECENT] = pages[i];
     }
-    __builtin_memmove(&pages[first], &pages[end], (n_pages - end) * sizeof *pages);
-    __atomic_store_n(&n_pages, n_pages - (end - first), __ATOMIC_RELEASE);
+    remove_pages(first, end);
     return end > first;
 }
 
@@ -140,15 +160,24 @@ static bool have_pages(u64 lo, u64 hi) {
     return i < n_pages && pages[i] < hi;
 }
 
+/* Where to begin to give W back: to part a run of pages makes mappings more, to shorten it does not. */
+static u64 open_from(u64 lo) {
+    u32 i = first_page(lo);
+    if (n_runs <= MAX_RUNS || i == n_pages || pages[i] != lo) return lo;
+    while (follows(i)) i--;
+    return pages[i];
+}
+
 bool rt_code_page_fault(struct tstate *ts, u64 addr) {
     u64 page = RT_ROUND_DOWN(addr, RT_PAGE);
     if (addr >= rt_client_end()) return false;
     rt_mm_lock();
     bool ours = have_pages(page, page + RT_PAGE);
     if (ours) { /* W comes back when nothing is left that a write would make stale */
-        rt_invalidate_written(ts, page, RT_PAGE);
-        invalidate_aliases(ts, page, page + RT_PAGE);
-        mm_forget_code_pages(page, page + RT_PAGE, true);
+        u64 lo = open_from(page), hi = page + RT_PAGE;
+        rt_invalidate_written(ts, lo, hi - lo);
+        invalidate_aliases(ts, lo, hi);
+        mm_forget_code_pages(lo, hi, true);
     } else {
         u32 s = mm_first(page);
         bool writable = s < rt_nsegs && rt_segs[s].lo <= page && (rt_segs[s].prot & PROT_WRITE);
@@ -167,6 +196,7 @@ void rt_open_code_pages(struct tstate *ts, u64 addr, u64 len) {
     if (hi <= lo) hi = rt_client_end(); /* absurd length: the kernel will judge it */
     rt_mm_lock();
     if (have_pages(lo, hi)) {
+        lo = open_from(lo);
         rt_invalidate_written(ts, lo, hi - lo);
         invalidate_aliases(ts, lo, hi);
         mm_forget_code_pages(lo, hi, true);
