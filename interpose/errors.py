@@ -5,11 +5,17 @@ from __future__ import annotations
 import errno
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from interpose.report.log import Log
+
 
 class InterposeError(Exception):
     """Root of all errors of the package; shown as ``interpose: TEXT`` on stderr, without a traceback."""
 
     exit_code = 1
+    in_log = False
+    """A supervisor shows it where the log is: it is about the program, not about the run."""
 
     def __init__(self, message: str, *details: str, exit_code: int | None = None) -> None:
         super().__init__(message)
@@ -93,9 +99,12 @@ def tell_at(fd: int) -> None:
     _stderr = fd
 
 
-def tell(error: InterposeError) -> None:
-    """Show an error on standard error, if there is one."""
+def tell(error: InterposeError, log: Log | None = None) -> None:
+    """Show an error on standard error, if there is one, or where it belongs in this log, there."""
     if isinstance(error, Told):
+        return
+    if log is not None and error.in_log:
+        log.unmarked(error.text())
         return
     data = memoryview(error.text().encode("utf-8", "surrogateescape"))
     try:

@@ -44,6 +44,8 @@ _WHY = {
 class MissingTextError(InterposeError):
     """--require-text-symbol was not met."""
 
+    in_log = True
+
 
 class Process:
     """The redirection state of one process, told of each change of its objects."""

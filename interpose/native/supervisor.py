@@ -120,7 +120,7 @@ class Supervisor:
                 for complaint in self._enter(pid, held.linker, _spare(pid), descriptors):
                     self.log.plain(f"Warning: {complaint}")
             except InterposeError as error:
-                tell(error)
+                tell(error, self.log)
                 start.end(held, error.exit_code)
                 return
             start.release(held)

@@ -31,7 +31,7 @@ def supervise(session: Session, work: Callable[[], None]) -> NoReturn:
         except MemoryError:
             out_of_memory()
         except InterposeError as error:
-            tell(error)
+            tell(error, session.log)
             lib.ip_told()
         except BaseException as error:
             if means_no_memory(error):

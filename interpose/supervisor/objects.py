@@ -42,6 +42,8 @@ IFUNC_WRAPPER = "_vgnU_ifunc_wrapper"
 class MissingTextError(InterposeError):
     """--require-text-symbol was not met."""
 
+    in_log = True
+
 
 class Mapped:
     """One announced mapping: executable pages of a file at [start, end)."""

@@ -72,3 +72,21 @@ def test_it_is_there_or_the_run_ends(folder: Path, engine: str, wanted: str, cod
     assert (done.returncode, done.stdout) == (code, output), done.stderr
     lacking = ("libc.so.6", "no_such_function") if "no_such" in wanted else ("libanswer.so", "question")
     assert done.stderr == (WANTS.format(*lacking) if code == 1 else "")
+
+
+@pytest.mark.parametrize("engine", ["--tool=none", "--tool=memcheck", "--engine=native"])
+def test_the_message_is_in_the_log(folder: Path, tmp_path: Path, engine: str) -> None:
+    """As with Valgrind: who reads a log in a file learns there why it ends."""
+    tool = ["--tool=none", engine] if "engine" in engine else [engine]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "interpose", "-q", *tool, f"--log-file={tmp_path / 'log'}"),
+            *("--require-text-symbol=:libc.so*:no_such_function", folder / "prog"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | {"PYTHONPATH": str(PACKAGE)},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+    assert (tmp_path / "log").read_text() == WANTS.format("libc.so.6", "no_such_function")
