@@ -407,6 +407,10 @@ def route(server: Server, prefix: bytes, content: bytes) -> bool:
             for child in server.children.values():
                 child.ask(content)
             return False
+        case b"qMemoryRegionInfo:":
+            if chosen is None:
+                return False
+            server.reply(chosen.ask(content))
         case b"qXfer:":
             if rest.startswith(b"threads:"):
                 return False
@@ -415,7 +419,21 @@ def route(server: Server, prefix: bytes, content: bytes) -> bool:
             if chosen is None:
                 return False
             server.reply(chosen.ask(content))
-        case b"g" | b"G" | b"p" | b"P" | b"m" | b"M" | b"x" | b"X" | b"Z" | b"z" | b"qRcmd," | b"qC":
+        case (
+            b"g"
+            | b"G"
+            | b"p"
+            | b"P"
+            | b"m"
+            | b"M"
+            | b"x"
+            | b"X"
+            | b"Z"
+            | b"z"
+            | b"qRcmd,"
+            | b"qC"
+            | b"qMemoryRegionInfo:"
+        ):
             if chosen is None:
                 return False
             _pass_on(server, chosen, content)

@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from interpose.gdb import family, files, going, memory, packets, points, queries, registers, signals, vforks
+from interpose.gdb import (
+    family,
+    files,
+    going,
+    memory,
+    packets,
+    points,
+    queries,
+    regions,
+    registers,
+    signals,
+    vforks,
+)
 from interpose.gdb.family import TAKE, child_at
 from interpose.gdb.files import Files
 from interpose.gdb.packets import OK, PACKET_SIZE, Reader, Refused, Signal
@@ -709,6 +721,7 @@ PACKETS = (
     Packet(b"Z", points.insert),
     Packet(b"z", points.remove),
     Packet(b"vFile:", files.host_files, stops=False),
+    Packet(b"qMemoryRegionInfo:", regions.region),
     *(Packet(prefix, handler, stops) for prefix, handler, stops in queries.QUERIES),
 )
 """Every packet that is answered; all others get the empty reply."""

@@ -29,14 +29,17 @@ watchpoint set variable total
 continue
 watchpoint delete 1
 register read rsp
+memory region $rip
+memory region $rsp
+memory region 0
 continue
 """
 EXPECTED = [
     r"stop reason = breakpoint 1",
     r"frame #0: .*add\(n=1\)",
     r"frame #1: .*main",
-    r"\[ +\d\] .*/libc\.so",
     r"\[ +\d\] .*/ld-linux-x86-64",
+    r"\[ +\d\] .*/libc\.so",
     r"\(int\) n = 1",
     r"instruction step into",
     r"step over",
@@ -46,6 +49,9 @@ EXPECTED = [
     r"new value: 103",
     r"stop reason = watchpoint 1",
     r"rsp = 0x",
+    r"\[0x[0-9a-f]{16}-0x[0-9a-f]{16}\) r-x .*/breakpoint",
+    r"\[0x[0-9a-f]{16}-0x[0-9a-f]{16}\) rw- \[stack\]",
+    r"\[0x0000000000000000-0x[0-9a-f]{16}\) ---$",
     r"exited with status = 7",
 ]
 
