@@ -419,21 +419,7 @@ def route(server: Server, prefix: bytes, content: bytes) -> bool:
             if chosen is None:
                 return False
             server.reply(chosen.ask(content))
-        case (
-            b"g"
-            | b"G"
-            | b"p"
-            | b"P"
-            | b"m"
-            | b"M"
-            | b"x"
-            | b"X"
-            | b"Z"
-            | b"z"
-            | b"qRcmd,"
-            | b"qC"
-            | b"qMemoryRegionInfo:"
-        ):
+        case b"g" | b"G" | b"p" | b"P" | b"m" | b"M" | b"x" | b"X" | b"Z" | b"z" | b"qRcmd," | b"qC":
             if chosen is None:
                 return False
             _pass_on(server, chosen, content)
