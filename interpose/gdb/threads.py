@@ -18,7 +18,6 @@ _MASK64 = (1 << 64) - 1
 _XSTATE_BV = 512  # offset of the XSAVE header's bits of components that are there
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 _CALLS, _SYSCALL = 1024, b"\x0f\x05"
-_LEGACY = 3  # components that have no place of their own: x87 and SSE
 _STATUS_WORD = 1  # of the x87 control registers
 
 

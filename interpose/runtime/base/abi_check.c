@@ -59,7 +59,7 @@ TH(in_runtime, 0x1354);
 _Static_assert(RT_IN_PROGRAM == 0 && RT_IN_RUNTIME == 1 && RT_AT_EXIT == 2, "ORDER rt_where: entry.S");
 _Static_assert(IP_U_REDZONE == 23 && IP_RAX == 0 && IP_R15 == 15, "ORDER ip_gpr, IP_U_*: entry.S");
 TH(pending, 0x1380);
-TH(flush_seq, 0x1464);
+TH(flush_seq, 0x1454);
 _Static_assert(sizeof(struct rt_thread) <= 2048, "the second half is the signal layer's");
 _Static_assert(sizeof(struct ip_csent) == 16, "call stack entry");
 _Static_assert(sizeof(struct ip_exit) == 16, "meta tables");

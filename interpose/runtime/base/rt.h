@@ -66,7 +66,7 @@ struct rt_thread {
     u64 syscall_restart_pc;  /* guest pc of the syscall being executed */
     u64 syscall_nr;
     u32 exiting, kick; /* kick: leave translated code at next boundary */
-    u64 clear_child_tid, robust_list, robust_len;
+    u64 clear_child_tid;
     u32 vfork_child;        /* shares memory with its parent */
     u32 slot;               /* channel slot */
     u32 limits_set;         /* limits.c: a vfork child's own, by bit */
