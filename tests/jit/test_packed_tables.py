@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from interpose.jit._native import lib as native
@@ -92,6 +92,7 @@ def test_most_points_take_two_bytes(lib: ctypes.CDLL) -> None:
     st.integers(0, 2**47),
     st.lists(st.one_of(st.integers(1, 15), st.integers(-(2**31), 2**31 - 1)), max_size=40),
 )
+@example(0x1000, [native.IP_PCS_FAR - 1, native.IP_PCS_FAR, native.IP_PCS_FAR + 1, -1])
 def test_pcs_come_back(
     lib: ctypes.CDLL, in_gdb: dict[str, Callable[..., object]], first: int, steps: list[int]
 ) -> None:
