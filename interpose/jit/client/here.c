@@ -14,7 +14,8 @@ static bool is_gone(u32 holder) {
 }
 
 static void lock(void) {
-    if (!ip_lock_try(&table->lock, IP_PROGRAM) && ip_lock_await(&table->lock, IP_PROGRAM, is_gone)) table->broken = true;
+    if (!ip_lock_try(&table->lock, IP_PROGRAM) && ip_lock_await(&table->lock, IP_PROGRAM, is_gone))
+        table->broken = true;
 }
 
 /* Another process on the program's memory (vfork, clone) asks: it may be stopped or killed where it is, and the program
