@@ -47,6 +47,7 @@ static void serialize(void) {
 bool ip_translate_here(struct tstate *ts, u32 kind) {
     struct ip_slot *s = rt_slot(ts);
     if (!__atomic_load_n(&table->here, __ATOMIC_RELAXED) || rt_th(ts)->no_tsc || !is_programs(ts)) return false;
+    if (rt_program_brings_pages) return false; /* who brings one may come to new code; the supervisor does not wait */
     rt_delay(IP_AT_REQUEST);
     lock();
     bool may = tt_may_serve(table, s, kind);

@@ -14,6 +14,7 @@
 #include "runtime/core/core.h"
 #include "runtime/memory/memory.h"
 #include "runtime/memory/mm.h"
+#include "runtime/syscalls/syscall.h"
 
 #define MAX_CODE_PAGES (1u << 20)
 /* Each run of such pages may make two mappings more of one, of 65,530 that the kernel allows (vm.max_map_count). */
@@ -26,6 +27,13 @@ static u32 n_pages, n_runs;
 /* Pages opened lately: a second thread's fault on the same write may arrive after. */
 static u64 recent[RECENT];
 static u32 recent_at;
+
+bool rt_program_brings_pages;
+
+long rt_sys_userfaultfd(struct tstate *ts) {
+    rt_program_brings_pages = true;
+    return sys1(__NR_userfaultfd, (long)ts->gpr[IP_RDI]);
+}
 
 static u32 first_page(u64 addr) {
     u32 lo = 0, hi = n_pages;

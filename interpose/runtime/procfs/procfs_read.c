@@ -187,6 +187,7 @@ long rt_sys_splice(struct tstate *ts) { return no_copy(ts, (int)ts->gpr[IP_RDI])
 
 /* PROCMAP_QUERY answers from the kernel's list: say that there is none, as before Linux 6.11. */
 long rt_sys_ioctl(struct tstate *ts) {
+    if ((u32)ts->gpr[IP_RSI] == USERFAULTFD_IOC_NEW_) rt_program_brings_pages = true;
     bool ours = false;
     if (any() && (ts->gpr[IP_RSI] >> 8 & 0xff) == 'f') {
         rt_lock(&lock);

@@ -9,6 +9,7 @@
 
 #include "runtime/syscalls/descriptors.h"
 #include "runtime/syscalls/syscalls.h"
+#include "runtime/syscalls/syscall.h"
 
 #define SOL_SOCKET    1
 #define SCM_RIGHTS    1
@@ -44,7 +45,7 @@ static bool ioctl_makes(u64 request) {
     case 0xae41: /* KVM_CREATE_VCPU */
     case 0xb701: /* NS_GET_USERNS */
     case 0xb702: /* NS_GET_PARENT */
-    case 0xaa00: /* USERFAULTFD_IOC_NEW */ return true;
+    case USERFAULTFD_IOC_NEW_: return true;
     default: return false;
     }
 }

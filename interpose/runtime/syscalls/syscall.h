@@ -102,6 +102,8 @@ long rt_sys_preadv(struct tstate *ts);
 long rt_sys_sendfile(struct tstate *ts);
 long rt_sys_splice(struct tstate *ts); /* copy_file_range, too */
 long rt_sys_ioctl(struct tstate *ts);
+long rt_sys_userfaultfd(struct tstate *ts);
+#define USERFAULTFD_IOC_NEW_ 0xaa00 /* linux/userfaultfd.h, since Linux 6.1 */
 
 /* The call of ts with these arguments instead of the registers'. */
 static inline void rt_syscall_args(const struct tstate *ts, u64 args[6]) {
