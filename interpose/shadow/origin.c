@@ -267,8 +267,11 @@ static u64 copied_in_bulk(struct tstate *ts, u64 to, u64 from, u64 n, u64 *lines
     if (meets_stack(ts, from, n) || meets_stack(ts, to, n) || owned(ts, to, &f) || owned(ts, to + n - 1, &f)) return 0;
     u32 tag = untouched(ts, from, p);
     if (p->hi < from + n) n = p->hi > from ? p->hi - from : 0;
+    /* A loop that makes a block grow asks for each from the same place: what has no tag says the same in both. */
+    struct place there = {0};
+    bool alike = untouched(ts, to, &there) == tag && there.hi >= to + n;
     lock(ts, &origin_lock);
-    origin_copy_tags(to, from, n, tag, lines);
+    origin_copy_tags(to, from, n, tag, alike, lines);
     unlock(ts, &origin_lock);
     return n;
 }

@@ -168,12 +168,15 @@ static bool any_undefined(u64 addr, u64 n) {
     return any;
 }
 
-void origin_copy_tags(u64 to, u64 from, u64 n, u32 untagged, u64 *lines) {
+static bool has_row(u64 addr) { return n_rows && is_noted(addr) && *origin_slot(origin_key(addr)); }
+
+void origin_copy_tags(u64 to, u64 from, u64 n, u32 untagged, bool alike, u64 *lines) {
     for (u64 k; n && *lines; to += k, from += k, n -= k) {
         u32 tags[ORIGIN_TAGS], at = origin_place(to);
         struct origin_row *r;
         k = (1u << ORIGIN_LINE) - (to & ((1u << ORIGIN_LINE) - 1));
         if (k > n) k = n;
+        if (alike && !has_row(to) && !has_row(from) && !has_row(from + k - 1)) continue;
         if (!any_undefined(to, k)) continue;
         --*lines;
         u32 many = origin_place(to + k - 1) - at + 1;

@@ -53,8 +53,9 @@ void origin_put_tags(u64 lo, u32 n, const u32 *tags, const u32 *owner);
 /* The tags of so many granules, ORIGIN_TAGS at most; 0 for those that have none. */
 void origin_get_tags(u64 lo, u32 n, u32 *tags);
 /* What is undefined among n bytes, which nobody's stack holds, has the tags of as many, which lie in their granules as
- * those do; untagged: of those that have none.  So many lines at most. */
-void origin_copy_tags(u64 to, u64 from, u64 n, u32 untagged, u64 *lines);
+ * those do; untagged: of those that have none; alike: it is what they have there without one, too.  So many lines at
+ * most. */
+void origin_copy_tags(u64 to, u64 from, u64 n, u32 untagged, bool alike, u64 *lines);
 /* The granules of [lo, hi) have none. */
 void origin_forget_tags(u64 lo, u64 hi);
 
