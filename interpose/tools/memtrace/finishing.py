@@ -280,14 +280,31 @@ def _write(run: Run, records: _Records, folder: str, shown: str, workers: int | 
             done = list(pool.map(work, range(len(threads))))
     else:
         done = [work(index) for index in range(len(threads))]
-    for name, (instructions, count, bad) in zip(result.files, done, strict=True):
+    kept = _with_instructions(done)
+    for index, name in enumerate(result.files):
+        if index not in kept:
+            os.unlink(os.path.join(folder, name))
+            continue
+        instructions, count, bad = done[index]
         result.instructions += instructions
         result.records += count
         result.bytes += os.stat(os.path.join(folder, name)).st_size
         if bad:
             result.notes.append(f"{name}: the trace ends early, for the records are damaged: {bad}")
+    result.files = [result.files[index] for index in kept]
+    threads = [threads[index] for index in kept]
     _write_schedules(folder, shown, [time for thread in threads for time in thread.times])
     return result
+
+
+def _with_instructions(done: list[tuple[int, int, str]]) -> list[int]:
+    """Which threads have a file.
+
+    Not one that the process's end met before its first instruction was completed: a trace has one at least.
+    The only file stays, and what damage has cut.
+    """
+    kept = [index for index, (instructions, _, bad) in enumerate(done) if instructions or bad]
+    return kept or [0]
 
 
 def _names(run: Run, threads: list[_Thread]) -> list[str]:

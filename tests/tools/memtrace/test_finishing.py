@@ -556,6 +556,21 @@ def test_chunks_and_threads(tmp_path: Path) -> None:
         assert archive.read("3") == data
 
 
+def test_thread_without_an_instruction(tmp_path: Path) -> None:
+    """The process ended before the second thread had completed one: it has no file, and is in no schedule."""
+    import gzip
+
+    raw = Raw(tmp_path)
+    block = raw.block(0x1000, [("plain", b"\x90")] * 3)
+    raw.frame(7, 1, [*event(lib.IP_TR_TIME, 1, 3), *run(block, 3)])
+    raw.frame(8, 2, event(lib.IP_TR_TIME, 2, 3))
+    result = finish(str(raw.save()))
+    assert [Path(name).name.split(".")[2] for name in result.files] == ["00007"]
+    assert list((tmp_path / "trace").glob("drmemtrace.*")) == [Path(result.files[0])]
+    data = gzip.decompress((tmp_path / "trace" / "serial_schedule.bin.gz").read_bytes())
+    assert list(struct.iter_unpack("<QQQQ", data)) == [(7, EPOCH + 1, 3, 0)]
+
+
 def test_what_is_known_is_saved_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that is full leaves what was there before, and no part of what comes instead."""
 
