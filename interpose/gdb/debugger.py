@@ -220,11 +220,12 @@ class Debugger:
             self.listener.event(thread)
 
     def take_event(self, wanted: Callable[[Thread], bool]) -> Thread | None:
-        """An event that is still to be told, of a thread that is wanted."""
-        for thread in self._events:
+        """An event that is still to be told, of a thread that is wanted: of those the oldest."""
+        for thread in list(self._events):
             if wanted(thread):
                 self._events.remove(thread)
-                return thread
+                if thread.met_at is None or (thread.met_at == thread.pc and thread.pc in self.breaks):
+                    return thread
         return None
 
     def put_back(self, thread: Thread) -> None:
@@ -232,8 +233,12 @@ class Debugger:
         self._events.insert(0, thread)
 
     def forget_events(self) -> None:
-        """Breakpoints and steps of other threads: they are met again, or nobody waits for them any more."""
-        passing = (lib.IP_DBG_HELD, lib.IP_DBG_BREAK, lib.IP_DBG_STEPPED)
+        """Steps of other threads: nobody waits for them any more.
+
+        Breakpoints that they have met stay to be told, each in its turn, unless they are gone by then: met
+        again when all go on, they would always be those of the threads that are let go first.
+        """
+        passing = (lib.IP_DBG_HELD, lib.IP_DBG_STEPPED)
         self._events = [
             thread for thread in self._events if thread.why not in passing or self._comes_for_gdb(thread)
         ]

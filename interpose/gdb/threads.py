@@ -37,6 +37,7 @@ class Thread:
     :ivar why: one of ``lib.IP_DBG_HELD`` and its like, where it waits.
     :ivar detail: what belongs to that: a signal, a system call, an address.
     :ivar kept: whether it stays where it is while others go on.
+    :ivar met_at: the breakpoint that it has met, which is not told any more once one of them is elsewhere.
     :ivar go: how it is to go on, with ``signal`` and ``span``.
     """
 
@@ -47,6 +48,7 @@ class Thread:
         self.number: int = slot.tid_guest
         self.tid: int = slot.tid
         self.held = self.kept = False
+        self.met_at: int | None = None
         self.why: int = lib.IP_DBG_UNPARKED
         self.detail = 0
         self.go: int = lib.IP_DBG_GO
@@ -60,6 +62,7 @@ class Thread:
         self.why, self.detail = self.slot.a[0], self.slot.a[1]
         self.go, self.signal, self.span = lib.IP_DBG_GO, 0, (0, 0)
         self._state = ffi.cast("struct ip_debug_state *", self.slot.data)
+        self.met_at = self.pc if self.why == lib.IP_DBG_BREAK else None
 
     def doing(self) -> str:
         """``WaitSys`` of a thread that is in a system call, or stands at one, which it will make again."""
