@@ -196,6 +196,7 @@ struct ip_chan {
     uint32_t debug;            /* IP_DBG_*: a debugger is there */
     uint32_t debug_n_watched;
     uint64_t debug_passed;   /* signals that are not told, by bit sig - 1 */
+    uint64_t debug_minded;   /* those that are to be told also where they are ignored, and so not heard of else */
     uint64_t debug_calls[8]; /* system calls that are, by number */
     struct ip_debug_range debug_watched[1024];
     uint8_t left_files[3][1024]; /* the supervisor's, which the program removes if it is killed; or "" */

@@ -342,6 +342,7 @@ class Debugger:
         self.set_watched(())
         header = self._header()
         header.debug &= lib.IP_DBG_STOP
+        header.debug_minded = 0
         self._events.clear()
         self._let_go()
         for thread in self._held.values():
@@ -449,6 +450,17 @@ class Debugger:
         """Have threads that begin and end told."""
         header = self._header()
         header.debug = header.debug & ~lib.IP_DBG_THREADS | (lib.IP_DBG_THREADS if on else 0)
+
+    def pass_signals(self, passed: int) -> None:
+        """These, by bits, go to the program without being told; none: perhaps to step over a breakpoint."""
+        self._header().debug_passed = passed
+        if passed:
+            self.mind_signals()
+
+    def mind_signals(self) -> None:
+        """Have the others told also where the program ignores them."""
+        header = self._header()
+        header.debug_minded = ~header.debug_passed & (1 << 64) - 1
 
     def tell_of_forks(self, which: int) -> None:
         """Have children that are born told: ``IP_DBG_FORKS``, ``IP_DBG_VFORKS``."""

@@ -138,7 +138,7 @@ def pass_signals(server: Server, rest: bytes) -> bytes:
     for number in filter(None, rest.split(b";")):
         if signal := from_gdb(int(number, 16)):
             mask |= 1 << (signal - 1)
-    server.supervisor.client.header.debug_passed = mask
+    server.debugger.pass_signals(mask)
     return OK
 
 

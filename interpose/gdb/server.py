@@ -670,6 +670,9 @@ class Server:
                 left.append(thread)
             else:
                 thread.go, thread.signal, thread.span = how
+        goes_on = any(thread.go == lib.IP_DBG_GO for thread in held if thread not in left)
+        if goes_on and b"QPassSignals:" in self._settings:
+            self.debugger.mind_signals()
         self._stop = None
         self._signal = _TRAP
         self._stopped = False

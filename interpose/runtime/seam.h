@@ -90,7 +90,15 @@ void rt_debug_touched(struct tstate *ts, u64 at, u64 size, u32 access);
 bool rt_debug_stepped(struct tstate *ts);
 /* About to deliver info: the debugger decides.  0: nothing; else the signal, *info is its. */
 struct sig_info;
+bool rt_debug_minds(struct tstate *ts, int sig);
 int rt_debug_signal(struct tstate *ts, struct sig_info *info);
+/* A call has come back that the kernel may have broken off, with EINTR, for a signal; next_pc: behind it.  Then either
+ * a handler of the program's is about to run, or, behind the delivery, none has: the debugger has dropped the signal,
+ * or it is ignored.  So the call begins again, as it would without a debugger. */
+void rt_debug_broke(struct tstate *ts, long nr, long result, u64 next_pc);
+void rt_debug_handles(struct tstate *ts);
+void rt_debug_returned(struct tstate *ts); /* from a handler, if debug_aside is set */
+void rt_debug_unbreak(struct tstate *ts);
 /* Before a system call; behind it, nr and pc are from before. */
 void rt_debug_call(struct tstate *ts, u64 next_pc);
 void rt_debug_called(struct tstate *ts, u64 nr, u64 pc);

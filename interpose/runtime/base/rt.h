@@ -104,10 +104,16 @@ struct rt_thread {
         u64 pc, sp, nr, length, end;    /* of the last call with a relative time-out: ns, and when it is over */
     } debug_wait;                       /* debug/timeouts.c; length 0: nobody has asked, end: the CPU's counter then */
     struct rt_debug_vbits *debug_vbits; /* V bits of the registers when debug_told was set, or NULL */
-    u64 debug_sent;                     /* a signal that the debugger has sent, and is not told of; or 0 */
-    u64 debug_born;                     /* the process that this call has made, 1 << 32: by vfork; or 0 */
-    u64 off_stacks;                     /* origin.c: a page that is on no other thread's stack */
-    u64 joining_branch;                 /* track_branch.c: pc of a branch that reports the one before it, too, or 0 */
+    struct {
+        u64 pc, rax, next; /* of the call; where it has led to */
+    } debug_broken;        /* that the kernel has broken off for a signal which is told; pc 0: none */
+    u32 debug_broke;       /* it is on its way out of there */
+    u32 debug_passes;      /* a signal that is not told comes amid a step */
+    u64 debug_aside[2];    /* pc and RSP where the step goes on when its handler returns there; or 0 */
+    u64 debug_sent;        /* a signal that the debugger has sent, and is not told of; or 0 */
+    u64 debug_born;        /* the process that this call has made, 1 << 32: by vfork; or 0 */
+    u64 off_stacks;        /* origin.c: a page that is on no other thread's stack */
+    u64 joining_branch;    /* track_branch.c: pc of a branch that reports the one before it, too, or 0 */
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }
 /* Is it in translated code, or on the way back there in the middle of a block? */

@@ -135,6 +135,8 @@ static int wait_at(struct tstate *ts, u32 why, u64 detail, struct sig_info *info
     th->debug_step = th->debug_turn = 0;
     th->debug_hit = 0;
     th->debug_sent = 0;
+    th->debug_passes = 0;
+    th->debug_aside[0] = 0;
     show(ts, d, pc, call);
     if (info) rt_memcpy(d->siginfo, info, sizeof *info);
     s->a[0] = why;
@@ -146,6 +148,7 @@ static int wait_at(struct tstate *ts, u32 why, u64 detail, struct sig_info *info
     u64 range[2] = {s->r[2], s->r[3]};
     if (info) rt_memcpy(info, d->siginfo, sizeof *info);
     take(ts, d);
+    sig_table_tell(ts);
     th->debug_past = go == IP_DBG_GO_PAST && why == IP_DBG_BREAK ? rt_pc(ts->pc) : 0;
     if (go == IP_DBG_GO_STEP || go == IP_DBG_GO_RANGE) {
         th->debug_step = 1;
@@ -217,6 +220,13 @@ bool rt_debug_stepped(struct tstate *ts) {
     return true;
 }
 
+bool rt_debug_minds(struct tstate *ts, int sig) {
+    u32 on = rt.chan->debug;
+    /* Without a debugger, who is to stop waits with what has come just before: it may end the waiting. */
+    bool asked = on & IP_DBG_ON ? !(rt.chan->debug_passed & SIG_BIT(sig)) : (on & IP_DBG_STOP) != 0;
+    return asked && debug_is_followed(ts);
+}
+
 int rt_debug_signal(struct tstate *ts, struct sig_info *info) {
     int sig = info->signo;
     disarm(ts); /* no frame shows it */
@@ -224,13 +234,56 @@ int rt_debug_signal(struct tstate *ts, struct sig_info *info) {
         rt_th(ts)->debug_sent = 0;
         return sig;
     }
-    u32 on = rt.chan->debug;
-    /* Without a debugger, who is to stop waits with what has come just before: it may end the waiting. */
-    bool asked = on & IP_DBG_ON ? !(rt.chan->debug_passed & SIG_BIT(sig)) : (on & IP_DBG_STOP) != 0;
-    if (!debug_is_followed(ts) || !asked) return sig;
+    rt_th(ts)->debug_passes = 0;
+    if (!rt_debug_minds(ts, sig)) {
+        rt_th(ts)->debug_passes = rt_th(ts)->debug_step;
+        return sig;
+    }
     int now = wait_at(ts, IP_DBG_SIGNAL, (u64)sig, info, rt_pc(ts->pc), NO_CALL);
     if (now && now != info->signo) *info = (struct sig_info){.signo = now, .code = SIC_USER};
     return now;
+}
+
+void rt_debug_broke(struct tstate *ts, long nr, long result, u64 next_pc) {
+    struct rt_thread *th = rt_th(ts);
+    th->debug_broke = 0;
+    if (result != -EINTR || nr == __NR_close) return; /* what is closed is, all the same */
+    th->debug_broken.pc = rt_pc(ts->pc);
+    th->debug_broken.rax = ts->gpr[IP_RAX];
+    th->debug_broken.next = rt_pc(next_pc);
+}
+
+static void forget_broken(struct rt_thread *th) {
+    if (!th->debug_broken.pc) return;
+    th->debug_broken.pc = 0;
+    th->debug_wait.nr = th->debug_wait.length = 0;
+}
+
+void rt_debug_handles(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    if (th->debug_passes) { /* the debugger does not hear of the signal: its step is none into the handler */
+        th->debug_passes = th->debug_step = 0;
+        th->debug_aside[0] = rt_pc(ts->pc), th->debug_aside[1] = ts->gpr[IP_RSP];
+    }
+    forget_broken(th);
+}
+
+void rt_debug_returned(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    if (th->debug_aside[0] != rt_pc(ts->pc) || th->debug_aside[1] != ts->gpr[IP_RSP]) return;
+    th->debug_aside[0] = 0;
+    th->debug_step = 1;
+}
+
+void rt_debug_unbreak(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    if (rt_pc(ts->pc) != th->debug_broken.next || ts->gpr[IP_RAX] != (u64)-EINTR) {
+        forget_broken(th); /* a debugger has taken it elsewhere */
+        return;
+    }
+    ts->pc = rt_key(th->debug_broken.pc);
+    ts->gpr[IP_RAX] = th->debug_broken.rax;
+    th->debug_broken.pc = 0;
 }
 
 static bool is_caught(long nr) {
@@ -356,4 +409,6 @@ void rt_debug_forked(struct tstate *ts) {
     th->debug_past = 0;
     th->debug_born = 0;
     th->debug_sent = 0;
+    th->debug_broke = th->debug_passes = 0;
+    th->debug_broken.pc = th->debug_aside[0] = 0;
 }

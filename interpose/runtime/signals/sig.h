@@ -110,6 +110,14 @@ void sig_table_init(struct tstate *ts);
 void sig_table_inherit(struct tstate *parent, struct tstate *child, bool copy);
 void sig_table_drop(struct tstate *ts);
 struct sig_action sig_table_get(struct tstate *ts, int sig);
+/* Those that a debugger minds get our handler also where the guest ignores them, or their default is to be, or to
+ * stop.  They keep it: to give it up would drop those that wait. */
+void sig_table_tell(struct tstate *ts);
+bool sig_are_told(void);
+/* The child of a fork, for which nothing waits, has no debugger, or one that will say. */
+void sig_table_untell(void);
+/* Ignored by its action; a hint without the table's lock. */
+bool sig_is_ignored(struct tstate *ts, int sig);
 /* Fetch the action for a delivery; SA_RESETHAND takes effect. */
 struct sig_action sig_table_take(struct tstate *ts, int sig);
 void sig_table_set_default(struct tstate *ts, int sig);

@@ -12,9 +12,20 @@
 #include "runtime/signals/sig.h"
 
 static struct sig_table process_table;
+static u64 told; /* signals that get our handler whatever their action is */
 
 long sig_kernel_action(int sig, const struct sig_action *act, struct sig_action *old) {
     return sys4(__NR_rt_sigaction, sig, (long)act, (long)old, 8);
+}
+
+/* The kernel itself does what the action says. */
+static bool is_real(int sig, const struct sig_action *guest) {
+    return guest->handler == SIGH_IGN || (guest->handler == SIGH_DFL && (SIG_BIT(sig) & (SIG_STOPPING | SIG_HARMLESS)));
+}
+
+/* The kernel asks whether some are ignored, and sends none then: ptrace does not show them, either. */
+static bool can_be_told(int sig, const struct sig_action *guest) {
+    return guest->handler == SIGH_DFL || (sig != SIG_CHLD && sig != SIG_TTIN && sig != SIG_TTOU);
 }
 
 static void install(int sig, const struct sig_action *guest) {
@@ -29,10 +40,8 @@ static void install(int sig, const struct sig_action *guest) {
          * SA_RESTART: a kick (SIGTRAP) should not disturb a system call. */
         k.handler = (u64)rt_host_entry;
         k.flags |= SA_FL_NODEFER | (guest->handler <= SIGH_IGN ? SA_FL_RESTART : 0);
-    } else if (guest->handler == SIGH_IGN) {
-        k.handler = SIGH_IGN;
-    } else if (guest->handler == SIGH_DFL && (bit & (SIG_STOPPING | SIG_HARMLESS))) {
-        k.handler = SIGH_DFL;
+    } else if (is_real(sig, guest) && !((told & bit) && can_be_told(sig, guest))) {
+        k.handler = guest->handler;
     } else {
         k.handler = (u64)rt_host_entry;
     }
@@ -40,6 +49,34 @@ static void install(int sig, const struct sig_action *guest) {
 }
 
 static bool has_action(int sig) { return sig != SIG_KILL && sig != SIG_STOP; }
+
+static void reinstall(u64 signals) {
+    for (int sig = 1; sig <= SIG_MAX; sig++)
+        if ((signals & ~SIG_SYNC & SIG_BIT(sig)) && has_action(sig) && is_real(sig, &process_table.act[sig]))
+            install(sig, &process_table.act[sig]);
+}
+
+void sig_table_tell(struct tstate *ts) {
+    u64 more = rt.chan->debug & IP_DBG_ON ? rt.chan->debug_minded & ~__atomic_load_n(&told, __ATOMIC_RELAXED) : 0;
+    if (!more || sig_priv(ts)->table != &process_table) return;
+    rt_lock(&process_table.lock);
+    __atomic_fetch_or(&told, more, __ATOMIC_RELAXED);
+    reinstall(more);
+    rt_unlock(&process_table.lock);
+}
+
+bool sig_are_told(void) { return __atomic_load_n(&told, __ATOMIC_RELAXED) != 0; }
+
+void sig_table_untell(void) {
+    u64 were = told;
+    told = 0;
+    if (were) reinstall(were);
+}
+
+bool sig_is_ignored(struct tstate *ts, int sig) {
+    u64 handler = sig_priv(ts)->table->act[sig].handler;
+    return handler == SIGH_IGN || (handler == SIGH_DFL && (SIG_BIT(sig) & SIG_HARMLESS));
+}
 
 void sig_table_init(struct tstate *ts) {
     struct sig_priv *p = sig_priv(ts);
@@ -105,19 +142,20 @@ void sig_table_clear_handlers(struct tstate *ts) {
         if (has_action(sig) && sig_table_get(ts, sig).handler != SIGH_IGN) sig_table_set_default(ts, sig);
 }
 
-/* exec resets handlers but keeps SIG_IGN; only the signals that always have our
- * handler need help. */
+/* exec resets handlers but keeps SIG_IGN; only the signals that have our
+ * handler nevertheless need help. */
 void sig_table_before_exec(struct tstate *ts) {
     for (int sig = 1; sig <= SIG_MAX; sig++) {
         struct sig_action ign = {.handler = SIGH_IGN};
-        if ((SIG_BIT(sig) & SIG_SYNC) && sig_table_get(ts, sig).handler == SIGH_IGN) sig_kernel_action(sig, &ign, NULL);
+        if (((SIG_SYNC | told) & SIG_BIT(sig)) && sig_table_get(ts, sig).handler == SIGH_IGN)
+            sig_kernel_action(sig, &ign, NULL);
     }
 }
 
 void sig_table_after_exec(struct tstate *ts) {
     for (int sig = 1; sig <= SIG_MAX; sig++) {
         struct sig_action a = sig_table_get(ts, sig);
-        if (SIG_BIT(sig) & SIG_SYNC) install(sig, &a);
+        if (((SIG_SYNC | told) & SIG_BIT(sig)) && has_action(sig)) install(sig, &a);
     }
 }
 
@@ -157,7 +195,11 @@ long rt_sys_rt_sigaction(struct tstate *ts) {
     rt_lock(&t->lock);
     old_act = t->act[sig];
     if (act) {
+        struct sig_action real = {.handler = new_act.handler};
         t->act[sig] = new_act;
+        /* Setting "ignore" discards, sigaction(2). */
+        if ((told & SIG_BIT(sig)) && is_real(sig, &new_act) && sig_is_ignored(ts, sig))
+            sig_kernel_action(sig, &real, NULL);
         install(sig, &new_act);
     }
     rt_unlock(&t->lock);

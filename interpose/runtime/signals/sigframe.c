@@ -359,5 +359,6 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     th->sigmask = uc.sigmask & ~SIG_UNBLOCKABLE;
     set_altstack(th, &uc.stack);
     sig_apply_mask(th);
+    if (th->debug_aside[0]) rt_debug_returned(ts);
     return RT_NO_RESULT;
 }

@@ -67,6 +67,8 @@ static bool record(struct tstate *ts, int sig, const struct sig_info *info) {
             p->vinfo[sig_sync_index(sig)] = *info;
         p->vpend |= SIG_BIT(sig);
         if (blocked) return false;
+    } else if (sig_are_told() && sig_is_ignored(ts, sig) && !rt_debug_minds(ts, sig)) {
+        return false;
     } else {
         rt_memcpy(th->pending_info, info, sizeof *info);
         th->pending_sig = (u32)sig;
@@ -308,10 +310,14 @@ static void asynchronous(struct tstate *ts, struct sig_context *mc, bool kick) {
         /* After a stop the kernel was about to go on with a sleep: a handler ends it. */
         mc->ip = insn + 2;
         mc->ax = (u64)-EINTR;
+        th->debug_broke = rt_debugged() != 0;
     } else if (mc->ip >= (u64)k->begin && mc->ip <= insn) {
         mc->ip = (u64)k->abort;
-    } else if (kick && mc->ip == insn + 2) {
-        hide_interruption(ts, mc);
+    } else if (mc->ip == insn + 2) {
+        if (kick)
+            hide_interruption(ts, mc);
+        else if ((long)mc->ax == -EINTR)
+            th->debug_broke = rt_debugged() != 0;
     } else if (in_range(mc->ip, rt_enter_begin, rt_enter_end)) {
         th->in_runtime = RT_IN_RUNTIME;
         mc->ip = (u64)rt_enter_restart;
@@ -440,6 +446,7 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
         rt_die_by_signal(ts, sig, info->code, info->addr);
     }
     traced_restart(ts, &act);
+    rt_debug_handles(ts);
     if (sig_setup_frame(ts, &act, info)) {
         traced_handler(ts);
         return;
@@ -463,6 +470,7 @@ void sig_after_fork(struct tstate *ts) {
     sig_priv(ts)->tiles = false; /* the child has used none */
     stopping = held_off = 0;
     stopper = NULL;
+    sig_table_untell();
 }
 
 /* In either order with sig_stop_others, one of the two sees what the other has done. */
@@ -543,6 +551,7 @@ void rt_signal_deliver(struct tstate *ts) {
         th->sigmask = p->saved_mask;
         sig_apply_mask(th);
     }
+    if (th->debug_broken.pc) rt_debug_unbreak(ts);
 }
 
 /* Exceptions that restart their instruction are pushed with RF set (CPU

@@ -72,6 +72,11 @@ static void sig_release(struct tstate *ts) {
         rt_th(ts)->pending = 1;
 }
 
+/* It will begin again, if nothing but a debugger was to hear of what came. */
+static bool is_broken(struct tstate *ts, long r) {
+    return r == RT_INTERRUPTED ? rt_debugged() || sig_are_told() : r == -EINTR && rt_th(ts)->debug_broke;
+}
+
 /* The call itself. */
 static long kernel(struct tstate *ts, long nr, const u64 args[6]) {
     struct rt_thread *th = rt_th(ts);
@@ -80,13 +85,13 @@ static long kernel(struct tstate *ts, long nr, const u64 args[6]) {
     if (!rt_debugged() && !th->debug_wait.length) {
         rt_debug_wait_begins(ts, nr, args);
         r = rt_kernel(th, nr, args);
-        if (r == RT_INTERRUPTED && rt_debugged()) rt_debug_wait_stops(ts, nr, args);
+        if (is_broken(ts, r)) rt_debug_wait_stops(ts, nr, args);
     } else {
         rt_memcpy(own, args, sizeof own);
         rt_debug_times(ts, nr, own, rest);
         r = rt_kernel(th, nr, own);
     }
-    if (r != RT_INTERRUPTED) th->debug_wait.nr = th->debug_wait.length = 0;
+    if (r != RT_INTERRUPTED && !is_broken(ts, r)) th->debug_wait.nr = th->debug_wait.length = 0;
     return r;
 }
 

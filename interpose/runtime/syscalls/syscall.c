@@ -227,6 +227,7 @@ static void finish(struct tstate *ts, long nr, const u64 args[6], long r, u64 ne
     rt_trace(ts)->broken = r == RT_INTERRUPTED;
     if (r != RT_INTERRUPTED) rt_trace(ts)->restart = 0;
     if (r == RT_INTERRUPTED || r == RT_NO_RESULT) return;
+    if (rt_unlikely(rt_th(ts)->debug_broke)) rt_debug_broke(ts, nr, r, next_pc);
     if (rt.chan->shows & IP_SHOW_CALLS) rt_show_answer(ts, nr, r);
     if (r >= 0) rt_files_after(ts, nr, args, r);
     const struct rt_syscall_info *info = rt.flags & RT_FOLLOW_FDS ? rt_syscall_info(nr) : NULL;

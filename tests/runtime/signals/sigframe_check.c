@@ -66,6 +66,7 @@ void rt_hook_stack_loaded(struct tstate *ts, u64 a, u64 b) { (void)ts, (void)a, 
 void rt_hook_stack_returned(struct tstate *ts, u64 a, u64 b) { (void)ts, (void)a, (void)b; }
 void rt_hook_signal(struct tstate *ts, int sig, u64 pc, u64 sp) { (void)ts, (void)sig, (void)pc, (void)sp; }
 void rt_hook_sigreturn(struct tstate *ts) { (void)ts; }
+void rt_debug_returned(struct tstate *ts) { (void)ts; }
 void rt_hook_handler_enter(struct tstate *ts, u64 f, const struct sig_context *m) { (void)ts, (void)f, (void)m; }
 void rt_hook_handler_leave(struct tstate *ts, u64 f, const struct sig_context *m) { (void)ts, (void)f, (void)m; }
 void sig_apply_mask(struct rt_thread *th) { (void)th; }
