@@ -125,16 +125,36 @@ static bool rows_for(u64 addr, bool owner, struct origin_row **tags, struct orig
     return *tags && (!owner || *owners);
 }
 
+/* Of the granules of [lo, hi), which lie in one line. */
+static void fill(struct origin_row *r, u64 lo, u64 hi, u32 value) {
+    const u64 pair = (u64)value << 32 | value;
+    if (hi - lo == 1u << ORIGIN_LINE) /* of a large range nearly all */
+        for (u32 i = 0; i < ORIGIN_TAGS; i += 2) __builtin_memcpy(&r->of[i], &pair, sizeof pair);
+    else
+        for (u32 i = origin_place(lo); i <= origin_place(hi - 1); i++) r->of[i] = value;
+}
+
+/* A neighbour of the key before has the slot behind that one's, unless there was none free. */
+static u64 *slot_behind(u64 *before, u64 key) {
+    u64 *s = before ? before + 1 : NULL;
+    return s && s < origin_slots + origin_n_slots && *s >> ORIGIN_ROW_BITS == key ? s : NULL;
+}
+
 void origin_set_tags(u64 lo, u64 hi, u32 tag, const u32 *owner) {
+    u64 *slot = NULL; /* of the line before */
     for (u64 at = lo & -(1ull << ORIGIN_GRANULE), end; at < hi; at = end) {
-        struct origin_row *r, *owners;
+        struct origin_row *r, *owners = NULL;
         end = (at | ((1u << ORIGIN_LINE) - 1)) + 1;
         if (end > hi) end = hi;
-        if (!rows_for(at, owner, &r, &owners)) return;
-        for (u32 i = origin_place(at); i <= origin_place(end - 1); i++) {
-            r->of[i] = tag;
-            if (owners) owners->of[i] = *owner;
+        if (!owner && (slot = slot_behind(slot, origin_key(at)))) {
+            r = origin_row_of(*slot);
+            note_block(at);
+        } else {
+            if (!rows_for(at, owner, &r, &owners)) return;
+            slot = owner ? NULL : origin_slot(origin_key(at));
         }
+        fill(r, at, end, tag);
+        if (owners) fill(owners, at, end, *owner);
     }
 }
 
