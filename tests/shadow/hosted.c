@@ -70,7 +70,7 @@ u64 rt_find_function(struct tstate *ts, const char *name) {
 }
 
 void rt_lock(rt_lock_t *l) {
-    while (__atomic_exchange_n(&l->v, 1, __ATOMIC_ACQUIRE)) __builtin_ia32_pause();
+    while (__atomic_exchange_n(&l->word, 1, __ATOMIC_ACQUIRE)) __builtin_ia32_pause();
 }
 /* No thread but the one that asks. */
 struct tstate *rt_thread_by_index(u32 i) {
@@ -79,8 +79,8 @@ struct tstate *rt_thread_by_index(u32 i) {
 }
 bool rt_alone;
 char rt_heap_stub[1]; /* entered by translated code only */
-bool rt_trylock(rt_lock_t *l) { return !__atomic_exchange_n(&l->v, 1, __ATOMIC_ACQUIRE); }
-void rt_unlock(rt_lock_t *l) { __atomic_store_n(&l->v, 0, __ATOMIC_RELEASE); }
+bool rt_trylock(rt_lock_t *l) { return !__atomic_exchange_n(&l->word, 1, __ATOMIC_ACQUIRE); }
+void rt_unlock(rt_lock_t *l) { __atomic_store_n(&l->word, 0, __ATOMIC_RELEASE); }
 
 static u64 next_map = IP_CLIENT_LO;
 u64 t_map_at(u64 at, u64 len) {
