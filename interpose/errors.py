@@ -74,6 +74,12 @@ class LaunchError(InterposeError):
     """The two processes cannot be set up: descriptors, memory or the built products are missing."""
 
 
+class MissingTextError(InterposeError):
+    """--require-text-symbol was not met."""
+
+    in_log = True
+
+
 class InternalError(InterposeError):
     """A fault of ours: one line that says what and where, then details for whoever looks into it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from interpose.errors import InterposeError
+from interpose.errors import MissingTextError
 from interpose.jit._native import lib
 from interpose.native.objects import JUMP, NO_ROOM, SHORT_JUMP, rooms
 from interpose.native.threads import kept_out
@@ -39,12 +39,6 @@ _WHY = {
     _TOO_SHORT: "a jump needs five bytes, and after {} something else begins or is jumped to",
     _NOWHERE: "an indirect function chose it, and it is in no object",
 }
-
-
-class MissingTextError(InterposeError):
-    """--require-text-symbol was not met."""
-
-    in_log = True
 
 
 class Process:

@@ -14,10 +14,10 @@ import threading
 import time
 
 from interpose import paths, system
-from interpose.errors import InterposeError, internal_error, tell
+from interpose.errors import InterposeError, MissingTextError, internal_error, tell
 from interpose.jit._native import lib
 from interpose.native import attach, limits, start, tracer, wire
-from interpose.native.bindings import MissingTextError, Process
+from interpose.native.bindings import Process
 from interpose.native.cleaner import Cleaner
 from interpose.native.departure import Departures
 from interpose.native.ends import Reports, command_of, status_of

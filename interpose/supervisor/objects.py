@@ -8,7 +8,7 @@ import os
 
 from interpose import paths, tools
 from interpose.elf.pieces import Pieces
-from interpose.errors import InterposeError
+from interpose.errors import MissingTextError
 from interpose.jit._native import lib
 from interpose.ranges import Ranges
 from interpose.supervisor.recall import BOUND, KEEPS_STACK, RESOLVED, UNBOUND, Recall
@@ -37,12 +37,6 @@ if TYPE_CHECKING:
 _OURS = (paths.STUBS, paths.HEAP_STUBS, paths.CORE_STUBS)
 REDIRECT_NAMES = (b"_vgr", b"_vgw")
 IFUNC_WRAPPER = "_vgnU_ifunc_wrapper"
-
-
-class MissingTextError(InterposeError):
-    """--require-text-symbol was not met."""
-
-    in_log = True
 
 
 class Mapped:
