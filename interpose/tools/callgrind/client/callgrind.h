@@ -73,9 +73,11 @@ struct cg_context *cg_context_at(struct thread *t, struct cg_family *f, u64 leve
 struct cg_context *cg_new_context(struct thread *t, struct cg_family *f);
 struct cg_frame *cg_push_frame(struct thread *t);
 u64 *cg_extra(struct thread *t, struct cg_counter *c, u64 insn);
-static inline struct cg_frame *cg_top(struct thread *t) {
-    return (struct cg_frame *)(t->shared.frames + (t->shared.depth - 1) * t->shared.frame_bytes);
+/* The frame of a depth, from 1 on. */
+static inline struct cg_frame *cg_frame_at(const struct thread *t, u64 depth) {
+    return (struct cg_frame *)(t->shared.frames + (depth - 1) * t->shared.frame_bytes);
 }
+static inline struct cg_frame *cg_top(struct thread *t) { return cg_frame_at(t, t->shared.depth); }
 /* The highest level of recursion that the function's calls are told apart by. */
 static inline u64 cg_last_level(const struct cg_function *f) {
     return (f->recursions < CG_LEVELS ? f->recursions : CG_LEVELS) - 1;

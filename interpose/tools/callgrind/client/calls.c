@@ -143,15 +143,11 @@ static u64 pop_to(struct thread *t, u64 sp) {
     return n;
 }
 
-static struct cg_frame *frame_at(const struct thread *t, u64 depth) {
-    return (struct cg_frame *)(t->shared.frames + (depth - 1) * t->shared.frame_bytes);
-}
-
 /* The handler may have left its frame for one of those that it interrupted. */
 static void leave_handlers(struct thread *t, u64 sp) {
     u64 d = t->shared.depth;
     while (d) {
-        struct cg_frame *f = frame_at(t, d);
+        struct cg_frame *f = cg_frame_at(t, d);
         if (f->flags & CG_SIGNAL && sp >= f->sp && sp - f->sp < (u64)8 << 20) {
             while (t->shared.depth >= d) cg_pop(t);
             pop_to(t, sp);
@@ -164,9 +160,9 @@ static void leave_handlers(struct thread *t, u64 sp) {
 /* Frames below those that the first function of a thread or of a handler has got by jumps; more than there are: it has
  * called something, which runs. */
 static u64 depth_of_root(const struct thread *t) {
-    u64 d = t->shared.depth, sp = d ? frame_at(t, d)->sp : ~0ull;
-    while (d && frame_at(t, d)->sp == sp && !(frame_at(t, d)->flags & CG_SIGNAL)) d--;
-    bool is_root = d ? frame_at(t, d)->sp == sp && frame_at(t, d)->flags & CG_SIGNAL : sp == ~0ull;
+    u64 d = t->shared.depth, sp = d ? cg_frame_at(t, d)->sp : ~0ull;
+    while (d && cg_frame_at(t, d)->sp == sp && !(cg_frame_at(t, d)->flags & CG_SIGNAL)) d--;
+    bool is_root = d ? cg_frame_at(t, d)->sp == sp && cg_frame_at(t, d)->flags & CG_SIGNAL : sp == ~0ull;
     return is_root ? d : t->shared.depth + 1;
 }
 

@@ -144,8 +144,8 @@ static struct cg_family *find_family(struct thread *t, struct cg_function *f, st
 static struct cg_family *callers_by_frames(struct thread *t, u32 depth) {
     struct cg_function *chain[64];
     u32 n = 0;
-    for (u64 d = t->shared.depth; d-- > 0 && n < depth && n < 64;) {
-        const struct cg_frame *frame = (const struct cg_frame *)(t->shared.frames + d * t->shared.frame_bytes);
+    for (u64 d = t->shared.depth; d > 0 && n < depth && n < 64; d--) {
+        const struct cg_frame *frame = cg_frame_at(t, d);
         if (frame->flags & CG_SIGNAL || !frame->context) break;
         const struct cg_context *x = frame->context->caller ? frame->context->caller : frame->context;
         if (!n || chain[n - 1] != x->family->function) chain[n++] = x->family->function;
