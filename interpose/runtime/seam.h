@@ -17,6 +17,8 @@ bool rt_find_seg(u64 addr, struct rt_seg *out); /* copy, taken under the lock */
 bool rt_next_seg(u64 addr, struct rt_seg *out); /* the one that addr is in, else the next above */
 /* Take W from a writable page because it shall hold translated code, and tell the translator (rt_watched_page). */
 void rt_protect_code_page(struct tstate *ts, u64 page);
+/* By userfaultfd(2): to look at its memory may mean to wait for its other threads. */
+extern bool rt_program_brings_pages;
 
 /* ---- signals */
 /* Deliver a recorded signal, if any, by changing ts to the handler's entry. */

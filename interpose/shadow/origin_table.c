@@ -136,8 +136,8 @@ static void fill(struct origin_row *r, u64 lo, u64 hi, u32 value) {
 
 /* A neighbour of the key before has the slot behind that one's, unless there was none free. */
 static u64 *slot_behind(u64 *before, u64 key) {
-    u64 *s = before ? before + 1 : NULL;
-    return s && s < origin_slots + origin_n_slots && *s >> ORIGIN_ROW_BITS == key ? s : NULL;
+    if (!before || ++before == origin_slots + origin_n_slots) return NULL;
+    return *before >> ORIGIN_ROW_BITS == key ? before : NULL;
 }
 
 void origin_set_tags(u64 lo, u64 hi, u32 tag, const u32 *owner) {

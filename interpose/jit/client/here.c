@@ -4,7 +4,7 @@
 
 #include "abi/inline/futex.h"
 #include "jit/memory.h"
-#include "runtime/base/rt.h"
+#include "runtime/seam.h"
 
 static struct transtab *const table = &((struct tt_memory *)IP_XLT_BASE)->table;
 
