@@ -29,9 +29,9 @@ static void forget(const struct code_copies *all, uint64_t lo, uint64_t hi) {
 }
 
 void tt_forget_code(struct transtab *t, uint64_t lo, uint64_t hi) {
-    t->code_at = 1; /* none */
-    forget(&(struct code_copies){t->copies, NULL, CODE_COPIES, 4096}, lo, hi);
-    forget(&(struct code_copies){t->copies_here, NULL, CODE_COPIES_HERE, CODE_UNIT_HERE}, lo, hi);
+    t->code_bytes_n = 0;
+    forget(&t->copies, lo, hi);
+    forget(&t->copies_here, lo, hi);
 }
 
 bool tt_in_ranges(const struct tt_ranges *r, uint64_t at) {
@@ -65,25 +65,26 @@ bool tt_is_stable(const struct transtab *t, uint64_t page) { return tt_in_ranges
 /* The client's bytes at pc, and how many follow there, or NULL.  A copy is trusted within one request, or as long as
  * the page has translations (it is write-protected then), or when it belongs to a mapping that cannot change. */
 static const uint8_t *bytes_at(struct transtab *t, uint64_t pc, uint32_t *left) {
-    const struct code_copies all = tt_code_copies(t);
-    uint64_t at = pc & -(uint64_t)all.unit, page = pc & ~4095ull;
-    *left = all.unit - (uint32_t)(pc - at);
-    if (at == t->code_at && t->code_gen == t->req_gen) return t->code_bytes + (pc - at);
-    struct code_copy *c = copy_of(&all, at);
-    uint8_t *bytes = all.bytes + (size_t)(c - all.of) * all.unit;
+    if (pc - t->code_at < t->code_bytes_n && t->code_gen == t->req_gen) {
+        *left = t->code_bytes_n - (uint32_t)(pc - t->code_at);
+        return t->code_bytes + (pc - t->code_at);
+    }
+    const struct code_copies *all = tt_code_copies(t);
+    uint64_t at = pc & -(uint64_t)all->unit, page = pc & ~4095ull;
+    struct code_copy *c = copy_of(all, at);
+    uint8_t *bytes = all->bytes + (size_t)(c - all->of) * all->unit;
     if (c->at != at || !c->valid ||
         (c->gen != t->req_gen && !tt_is_watched(t, page) && (tt_is_checked(t, page) || !tt_is_stable(t, page)))) {
         c->at = at;
-        c->valid = tt_peek(t, at, bytes, (int)all.unit);
+        c->valid = tt_peek(t, at, bytes, (int)all->unit);
     }
     c->gen = t->req_gen;
-    if (!c->valid) {
-        t->code_at = 1;
-        return NULL;
-    }
+    t->code_bytes_n = c->valid ? all->unit : 0;
+    if (!c->valid) return NULL;
     t->code_at = at;
     t->code_gen = t->req_gen;
     t->code_bytes = bytes;
+    *left = all->unit - (uint32_t)(pc - at);
     return bytes + (pc - at);
 }
 

@@ -81,9 +81,8 @@ void tt_find_tables(struct transtab *t) {
     t->xrec = m->xrec;
     t->brec = m->brec;
     t->block_pages = m->block_pages;
-    t->copies = m->copies;
-    t->copies_here = m->copies_here;
-    t->copy_bytes_here = m->copy_bytes_here;
+    t->copies = (struct code_copies){m->copies, t->copies.bytes, CODE_COPIES, 4096};
+    t->copies_here = (struct code_copies){m->copies_here, m->copy_bytes_here, CODE_COPIES_HERE, CODE_UNIT_HERE};
     for (int i = 0; i < 3; i++) {
         t->ub[i] = &m->ub[i];
         t->ub[i]->insn = m->insn;

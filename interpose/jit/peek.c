@@ -43,9 +43,10 @@ bool tt_peek(void *ctx, uint64_t at, void *out, int n) {
     return got == n;
 }
 
-struct code_copies tt_code_copies(const struct transtab *t) {
+const struct code_copies *tt_code_copies(struct transtab *t) {
     static uint8_t bytes[CODE_COPIES * 4096]; /* not shared: a page of it costs half as much */
-    return (struct code_copies){t->copies, bytes, CODE_COPIES, 4096};
+    t->copies.bytes = bytes;
+    return &t->copies;
 }
 
 uint64_t tt_now_ms(void) {

@@ -77,9 +77,9 @@ struct code_copy {
 };
 struct code_copies { /* one process's */
     struct code_copy *of;
-    uint8_t *bytes;
-    uint32_t n;    /* how many there may be */
-    uint32_t unit; /* bytes of each, a page at most */
+    uint8_t *bytes; /* that process has */
+    uint32_t n;     /* how many there may be */
+    uint32_t unit;  /* bytes of each, a page at most */
 };
 
 /* Writes to a page with translations after which they look at its bytes
@@ -152,14 +152,14 @@ struct transtab {
     uint64_t bound_pages[BOUND_PAGES / 64]; /* where a binding is, or was */
     uint64_t *breaks;                       /* a debugger's breakpoints, ascending */
     uint32_t n_breaks, breaks_cap;
-    bool past_break;              /* neither the one at the pc asked for nor watchpoints count */
-    bool watching;                /* a debugger watches memory */
-    struct tt_ranges stable;      /* code that cannot change without an unmap */
-    struct tt_ranges keeps_stack; /* see ip_keeps_stack_add */
-    struct code_copy *copies, *copies_here;
-    uint8_t *copy_bytes_here;
-    uint64_t code_at, code_gen; /* the copy used last, good for one request */
+    bool past_break;                        /* neither the one at the pc asked for nor watchpoints count */
+    bool watching;                          /* a debugger watches memory */
+    struct tt_ranges stable;                /* code that cannot change without an unmap */
+    struct tt_ranges keeps_stack;           /* see ip_keeps_stack_add */
+    struct code_copies copies, copies_here; /* the supervisor's, the program's */
+    uint64_t code_at, code_gen;             /* the copy used last, good for one request */
     const uint8_t *code_bytes;
+    uint32_t code_bytes_n; /* its size; 0: there is none */
     uint64_t req_gen;
     uint32_t *wait;              /* exits to keys without translation: the first one with a hash, 0 none */
     uint32_t wait_size, n_wait;  /* hashes, and exits that wait */

@@ -15,7 +15,7 @@ struct ublock;
 /* Memory of the program as it is now: n bytes, or false. */
 bool tt_peek(void *ctx, uint64_t at, void *out, int n);
 /* Where this process keeps copies of the program's code. */
-struct code_copies tt_code_copies(const struct transtab *t);
+const struct code_copies *tt_code_copies(struct transtab *t);
 /* A clock. */
 uint64_t tt_now_ms(void);
 /* Zeroed, or the end. */
