@@ -327,6 +327,11 @@ def stage_trace(session: Session) -> tuple[int, bytes, int, int]:
     return session.log.fd if session.log.fd is not None else -1, flags.encode(), first, last
 
 
+def no_translator(status: int) -> str:
+    """Why its thread or its memory could not be had (a negative number of an error)."""
+    return f"cannot start the translator: {os.strerror(-status)}; check 'ulimit -v' and 'ulimit -u'"
+
+
 def start_translator(session: Session) -> None:
     """Start the translator thread of this process; it needs no Python."""
     memory = session.memory
@@ -342,9 +347,7 @@ def start_translator(session: Session) -> None:
     )
     lib.ip_service_socket(session.sock_fd)
     if status != 0:
-        raise LaunchError(
-            f"cannot start the translator: {os.strerror(-status)}; check 'ulimit -v' and 'ulimit -u'"
-        )
+        raise LaunchError(no_translator(status))
 
 
 def _fill_path(field: Any, path: str) -> None:

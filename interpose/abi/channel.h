@@ -67,7 +67,7 @@ enum ip_req {
     IP_R_FORK_CHILD,  /* first message of a forked child; a0 = pid, a5 = rt_show_pid() */
     IP_R_EXEC,        /* data: path\0 argv\0...\0; a0 = argc, a1 = pid, a2 = vfork
                          child, a5 = its rt_show_pid(), a6 = a debugger hears of that one, a3 = the image can
-                         be followed; r0 = 1 traced (new fds come over the socket), 0 native */
+                         be followed; r0 = 1 traced (new fds come over the socket), 0 native, -errno: it fails */
     IP_R_EXEC_FAILED, /* a0 = errno */
     IP_R_THREAD,      /* a0 = tid_guest, a1 = IP_THREAD_*, a2 = kernel tid, a3 = it has errors
                          disabled; data = its new name */

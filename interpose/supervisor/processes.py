@@ -13,7 +13,7 @@ import struct
 from interpose import paths, system
 from interpose.errors import LaunchError
 from interpose.jit._native import ffi, lib
-from interpose.session import Memory, fill_channel
+from interpose.session import Memory, fill_channel, no_translator
 from interpose.supervisor.client import Client
 from interpose.supervisor.end import supervise
 from interpose.wildcards import compile_pattern
@@ -227,24 +227,30 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
     pid = (shown or slot.a[1]) if is_vfork_child else supervisor.client.pid
     fill_channel(memory, supervisor.config, path, 0)  # the new runtime enters its pid
     memory.header.config_flags |= lib.IP_C_EXEC_CHILD
-    slot.r[0] = 1
     if is_vfork_child:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         way = supervisor.way_to_exec(slot)
         lib.ip_service_lock()
-        child = os.fork()
-        if child == 0:
-            os.close(theirs)
-            _serve_exec(supervisor, memory, ours, pid, argv, way)
+        try:
+            child = os.fork()
+        except OSError as error:
+            slot.r[0] = (1 << 64) - (error.errno or errno.EAGAIN)  # the program's exec fails, as for want of anything else
+        else:
+            if child == 0:
+                os.close(theirs)
+                _serve_exec(supervisor, memory, ours, pid, argv, way)
+            slot.r[0] = 1
         lib.ip_service_unlock()
         if way >= 0:
             os.close(way)
-        _send(session.sock_fd, (runtime, *memory.descriptors(), theirs))
+        if slot.r[0] == 1:
+            _send(session.sock_fd, (runtime, *memory.descriptors(), theirs))
         memory.unmap()
         _close(ours, theirs, runtime, *memory.descriptors())
         return
     old = session.memory.header.left_files  # the process keeps its number, and these files
     ffi.memmove(memory.header.left_files, old, ffi.sizeof(old))
+    slot.r[0] = 1
     _send(session.sock_fd, (runtime, *memory.descriptors(), theirs))
     _close(theirs, runtime)
     supervisor.pending_exec = PendingExec(memory, ours, pid, argv)
@@ -336,8 +342,9 @@ def replace_image(supervisor: Supervisor, pending: PendingExec) -> None:
     supervisor.client.attach()
     pending.memory.header.supervisor_pid = os.getpid()
     pending.memory.header.client_pid = pending.pid  # the program may know itself by another number
-    if lib.ip_service_reset(*pending.memory.descriptors()) != 0:
-        raise LaunchError("cannot serve a new image of the program")
+    status = lib.ip_service_reset(*pending.memory.descriptors())
+    if status != 0:
+        raise LaunchError(no_translator(status))
     lib.ip_service_socket(pending.sock_fd)
     supervisor.tool.executes()
     if supervisor.cache is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 import os
 import resource
@@ -71,6 +72,24 @@ def translator() -> None:
 def endless() -> None:
     """A translation goes on for ever, and with it the translator's lock."""
     at_request(argument, lambda supervisor: lib.ip_service_lock())
+
+
+def fork() -> None:
+    """The supervisor's first fork for a request of a kind fails, as where processes are limited."""
+    fork = os.fork
+
+    def fails() -> int:
+        os.fork = fork
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    def act(supervisor: Supervisor) -> None:
+        nonlocal once
+        if once:
+            os.fork = fails
+        once = False
+
+    once = True
+    at_request(argument, act)
 
 
 def runtime() -> None:

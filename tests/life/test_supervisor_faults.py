@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import re
@@ -12,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from life.running import TOOLS, environment, processes_with, wait_until
+from life.running import TOOLS, compile_guest, environment, processes_with, wait_until
 
 HERE = Path(__file__).parent
 COUNT = int(os.environ.get("INTERPOSE_KILLS", "200")) // 16
@@ -95,6 +96,15 @@ def test_end_amid_a_translation(tool: str) -> None:
     """The program is gone: nobody waits for a translation that goes on for ever."""
     done = run("endless=exit", tool, "/bin/true")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_no_process_for_what_a_child_of_vfork_executes(tool: str, tmp_path: Path) -> None:
+    """Its exec fails, as natively where processes are limited; the program goes on, its next child runs."""
+    program = compile_guest("life/vfork_execs.c", tmp_path)
+    done = run("fork=exec", tool, "--trace-children=yes", str(program))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [f"first {errno.EAGAIN}", "ran", "second 0"]
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -116,7 +116,7 @@ static bool readable(u64 argv) {
 }
 
 /* path NUL argv[0] NUL ...; what does not fit is left out. */
-static u64 ask(struct tstate *ts, const char *path, const u64 *lead, u32 n_lead, u64 argv, bool can_follow) {
+static long ask(struct tstate *ts, const char *path, const u64 *lead, u32 n_lead, u64 argv, bool can_follow) {
     struct ip_slot *s = rt_slot(ts);
     u32 len = (u32)rt_strlen(path) + 1, n = 0, skip = n_lead ? 1 : 0, argc = count_args(argv);
     if (rt_th(ts)->vfork_child) /* first: a tool may make requests of its own, in the same slot */
@@ -138,7 +138,7 @@ static u64 ask(struct tstate *ts, const char *path, const u64 *lead, u32 n_lead,
     s->a[3] = can_follow;
     if (rt_th(ts)->vfork_child) s->a[5] = rt_show_pid(), s->a[6] = rt_debug_tells_of(ts);
     rt_request_python(ts, IP_R_EXEC);
-    return s->r[0];
+    return (long)s->r[0];
 }
 
 static void tell_failed(struct tstate *ts, long result) {
@@ -376,11 +376,13 @@ static long traced(struct tstate *ts, const struct exec_args *x, struct work *w)
 
     rt_lock(&process_fd_lock);
     process_expect_fds(true);
-    bool wanted = ask(ts, w->program, w->lead, w->n_lead, x->argv, true) == 1;
-    bool came = wanted && process_receive_fds(ts, fds, N_FDS);
+    long answer = ask(ts, w->program, w->lead, w->n_lead, x->argv, true);
+    bool came = answer == 1 && process_receive_fds(ts, fds, N_FDS);
     process_expect_fds(false);
     rt_unlock(&process_fd_lock); /* now: a vfork child leaves the lock to its parent */
-    if (!wanted) {
+    if (answer < 0) {
+        r = answer;
+    } else if (answer == 0) {
         r = native(ts, x, w->path);
     } else if (!came) {
         r = -EMFILE;
