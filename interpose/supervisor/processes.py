@@ -234,7 +234,8 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
         try:
             child = os.fork()
         except OSError as error:
-            slot.r[0] = (1 << 64) - (error.errno or errno.EAGAIN)  # the program's exec fails, as for want of anything else
+            # The program's exec fails, as for want of anything else.
+            slot.r[0] = (1 << 64) - (error.errno or errno.EAGAIN)
         else:
             if child == 0:
                 os.close(theirs)
