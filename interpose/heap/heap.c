@@ -60,7 +60,7 @@ static void bad_free(struct tstate *ts, int kind, u64 addr, u32 block) {
 }
 
 static void fill_payload(u64 addr, u64 n, i64 byte) {
-    if (byte >= 0) rt_memset((void *)addr, (int)byte, n);
+    if (byte >= 0) memset((void *)addr, (int)byte, n);
 }
 
 /* A block, addressable; undefined unless zero.  0: no memory. */
@@ -74,7 +74,7 @@ static u64 allocate(struct tstate *ts, u64 size, u64 align, int kind, bool zero)
     rt_unlock(&heap_lock);
     if (!addr) return 0;
     if (zero && !zeroed)
-        rt_memset((void *)addr, 0, size);
+        memset((void *)addr, 0, size);
     else if (!zero)
         fill_payload(addr, size, rt.chan->malloc_fill);
     heap_hook_allocated(addr, size, zero);
@@ -357,7 +357,7 @@ static bool bulk_fill(struct tstate *ts, u64 dst, u64 byte_at, u64 n) {
     u64 buf[64];
     if (rt_copy_from(&byte, byte_at, 1) < 0) return false;
     if (!heap_hook_may_access(ts, dst, n)) return false;
-    rt_memset(buf, byte, sizeof buf);
+    memset(buf, byte, sizeof buf);
     for (u64 k, done = 0; done < n; done += k) {
         k = n - done < sizeof buf ? n - done : sizeof buf;
         if (rt_copy_to(dst + done, buf, k) < 0) return false;
@@ -391,7 +391,7 @@ static void new_failed(struct tstate *ts, u64 name) {
     fn[k > 0 ? k : 0] = 0;
     int n =
         rt_snprintf(text, sizeof text, "%s failed and should throw an exception, but it cannot: aborting instead.", fn);
-    rt_memcpy(slot->data, text, (size_t)n + 1);
+    memcpy(slot->data, text, (size_t)n + 1);
     slot->len = (u32)n;
     slot->a[0] = 0;
     rt_request_python(ts, IP_R_MESSAGE);

@@ -85,9 +85,9 @@ u32 heap_ctx(const u64 *frames, u32 n) {
     }
     if (table->outdated && cap) {
         table->outdated = 0;
-        rt_memset(buckets, 0, cap * sizeof *buckets);
-        rt_memset(guesses, 0, sizeof guesses);
-        rt_memset(singles, 0, sizeof singles);
+        memset(buckets, 0, cap * sizeof *buckets);
+        memset(guesses, 0, sizeof guesses);
+        memset(singles, 0, sizeof singles);
     }
     if (table->n_traces * 2 >= cap) grow();
     u32 hash = hash_frames(frames, n);

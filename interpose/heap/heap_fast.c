@@ -102,9 +102,9 @@ static inline void retire(u32 i, struct ip_heap_span *s, struct ip_heap_block *b
 static inline void clear(u64 addr, u64 size) {
     const u64 word = 0;
     if (size > 256)
-        rt_memset((void *)addr, 0, size);
+        memset((void *)addr, 0, size);
     else
-        for (u64 at = addr; at < addr + size; at += 8) __builtin_memcpy((void *)at, &word, 8);
+        for (u64 at = addr; at < addr + size; at += 8) memcpy((void *)at, &word, 8);
 }
 
 static inline bool allocate(struct tstate *ts, u64 size, int kind, bool zero, u64 *result) {
@@ -148,7 +148,7 @@ static inline bool reallocate(struct tstate *ts, u64 old, u64 size, u64 *result)
             *result = b->addr;
             heap_hook_allocated(b->addr, size, false);
             heap_hook_copied(ts, b->addr, old, keep);
-            rt_memcpy((void *)b->addr, (const void *)old, keep);
+            memcpy((void *)b->addr, (const void *)old, keep);
             retire(i, s, was, stack);
         }
     }

@@ -154,7 +154,7 @@ static bool overlap(struct pool *p, u32 most) {
 static void tell_overlap(struct tstate *ts, u32 number) {
     struct ip_slot *s = rt_slot(ts);
     u64 words[6] = {IP_HR_BAD_POOL, number};
-    rt_memcpy(s->data, words, sizeof words);
+    memcpy(s->data, words, sizeof words);
     s->len = sizeof words;
     s->a[0] = s->r[2] = 0;
     rt_request_python(ts, IP_R_REQUEST);

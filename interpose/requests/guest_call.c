@@ -51,7 +51,7 @@ static void set_defined(struct tstate *ts, u32 gprs) {
 u64 rt_find_function(struct tstate *ts, const char *name) {
     struct ip_slot *s = rt_slot(ts);
     s->len = (u32)rt_strlen(name);
-    rt_memcpy(s->data, name, s->len + 1);
+    memcpy(s->data, name, s->len + 1);
     rt_request_python(ts, IP_R_FIND);
     return s->r[0];
 }
@@ -100,8 +100,8 @@ bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc, bool silent) {
         return false;
     }
     if (!c->xarea) c->xarea = rt_pages(XAREA);
-    rt_memcpy(c->gpr, ts->gpr, sizeof c->gpr);
-    rt_memcpy(c->vgpr, ts->vgpr, sizeof c->vgpr);
+    memcpy(c->gpr, ts->gpr, sizeof c->gpr);
+    memcpy(c->vgpr, ts->vgpr, sizeof c->vgpr);
     c->rflags = ts->rflags;
     c->umask = ts->umask;
     c->next_pc = next_pc;
@@ -133,8 +133,8 @@ bool rt_call_return(struct tstate *ts) {
         if (calls[i].owner == ts && calls[i].magic_sp + 8 == ts->gpr[IP_RSP]) c = &calls[i];
     if (!c) return false; /* a wild jump */
     u64 result = ts->gpr[IP_RAX];
-    rt_memcpy(ts->gpr, c->gpr, sizeof c->gpr);
-    rt_memcpy(ts->vgpr, c->vgpr, sizeof c->vgpr);
+    memcpy(ts->gpr, c->gpr, sizeof c->gpr);
+    memcpy(ts->vgpr, c->vgpr, sizeof c->vgpr);
     ts->rflags = c->rflags;
     ts->umask = c->umask;
     rt_request_result(ts, result);

@@ -25,7 +25,7 @@ u64 rt_hooked_call(struct tstate *ts, u64 frame) {
     for (;;) {
         struct ip_hook_frame f;
         if (rt_copy_from(&f, frame, sizeof f) < 0) return IP_HOOK_LEAVE; /* no stub's request */
-        rt_memcpy(s->data, &f, sizeof f);
+        memcpy(s->data, &f, sizeof f);
         s->len = sizeof f;
         if (again == IP_HOOK_TRACE && (rt.flags & IP_C_CALLSTACK))
             s->len += (u32)sizeof(u64) * rt_stack_trace(ts, (u64 *)(void *)(s->data + sizeof f), TRACE_MAX);

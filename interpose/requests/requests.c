@@ -28,7 +28,7 @@ u32 rt_put(const u8 *data, u64 end) {
     u64 at = 0;
     while (at + sizeof(struct ip_put) <= end) {
         struct ip_put p;
-        rt_memcpy(&p, data + at, sizeof p);
+        memcpy(&p, data + at, sizeof p);
         at += sizeof p;
         if (p.len > end - at) return failed + 1;
         struct rt_seg seg; /* the program's own memory, not ours beside it */
@@ -59,7 +59,7 @@ static u64 ask(struct tstate *ts, const u64 w[6], u64 next_pc, u64 dflt) {
     s->a[1] = next_pc;
     s->a[2] = ts->gpr[IP_RSP];
     s->r[2] = s->r[3] = 0;
-    rt_memcpy(s->data, w, 6 * sizeof *w);
+    memcpy(s->data, w, 6 * sizeof *w);
     s->len = 6 * sizeof *w;
     if (w[0] == INTERPOSE_RQ_PRINTF_BACKTRACE_VALIST_BY_REF && (rt.flags & IP_C_CALLSTACK))
         s->len += (u32)sizeof(u64) * rt_stack_trace(ts, (u64 *)(void *)s->data + 6, TRACE_MAX);

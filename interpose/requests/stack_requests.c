@@ -34,7 +34,7 @@ static struct client_stack *free_entry(void) {
         u32 cap = cap_stacks ? cap_stacks * 2 : 128;
         struct client_stack *p = rt_pages(cap * sizeof *p);
         if (stacks) {
-            rt_memcpy(p, stacks, n_stacks * sizeof *p);
+            memcpy(p, stacks, n_stacks * sizeof *p);
             rt_free_pages(stacks, cap_stacks * sizeof *p);
         }
         stacks = p;

@@ -42,7 +42,7 @@ void rt_keep_answer(const u64 w[6], struct rt_state then, const struct ip_slot *
     if (slot->r[2] > MOST || !rt_trylock(&lock)) return;
     *s = (struct standing){
         .age = then.age, .errors = then.errors, .result = slot->r[0], .pid = rt.pid, .len = (u32)slot->r[2]};
-    rt_memcpy(s->words, w, sizeof s->words);
-    rt_memcpy(s->data, slot->data, s->len);
+    memcpy(s->words, w, sizeof s->words);
+    memcpy(s->data, slot->data, s->len);
     rt_unlock(&lock);
 }

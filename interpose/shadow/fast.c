@@ -277,9 +277,9 @@ static bool string(struct tstate *ts, const struct ip_insn *in, u32 size, bool m
     }
     if (moves && (!all_addressable(ts, from, n) || (in->rep && to + n > from && from + n > to))) return false;
     if (!may_store(ts, to, n)) return false;
-    if (!in->rep && moves) rt_memcpy(&u, (const void *)sh_v(from), size);
+    if (!in->rep && moves) memcpy(&u, (const void *)sh_v(from), size);
     if (!in->rep)
-        rt_memcpy((void *)sh_v(to), &u, size);
+        memcpy((void *)sh_v(to), &u, size);
     else if (moves)
         sh_copy(sh_v(to), sh_v(from), n);
     else
@@ -482,8 +482,8 @@ static bool take_stack(struct tstate *ts, const struct ip_insn *in) {
     if (lo < ts->stack_lo || (sh_v(lo) ^ sh_v(ts->gpr[IP_RSP])) >= RT_PAGE) return false;
     u64 ones = ~0ull, all = ones, was;
     for (; hi - lo >= 8; lo += 8) {
-        __builtin_memcpy(&was, (const void *)sh_v(lo), 8);
-        __builtin_memcpy((void *)sh_v(lo), &ones, 8);
+        memcpy(&was, (const void *)sh_v(lo), 8);
+        memcpy((void *)sh_v(lo), &ones, 8);
         all &= was;
     }
     for (; lo < hi; lo++) *(volatile u8 *)sh_v(lo) = 0xff;

@@ -43,7 +43,7 @@ static u32 frame_gpr_offset(u32 i) {
 
 /* V bits of guest memory; all set where there are none. */
 static void memory_vbits(u64 at, void *v, u64 n) {
-    if (rt_copy_from(v, at + IP_V_CONST, n) != 0) rt_memset(v, 0xff, n);
+    if (rt_copy_from(v, at + IP_V_CONST, n) != 0) memset(v, 0xff, n);
 }
 
 static bool any(const void *p, u64 n) {
@@ -57,10 +57,10 @@ static void all_defined(struct tstate *ts) {
     ts->umask &= U_OF_STACK;
     ts->vflags = 0;
     ts->vfsw = 0;
-    rt_memset(ts->vgpr, 0, sizeof ts->vgpr);
-    rt_memset(ts->vk, 0, sizeof ts->vk);
-    rt_memset(ts->vmmx, 0, sizeof ts->vmmx);
-    rt_memset(ts->vvec, 0, sizeof ts->vvec);
+    memset(ts->vgpr, 0, sizeof ts->vgpr);
+    memset(ts->vk, 0, sizeof ts->vk);
+    memset(ts->vmmx, 0, sizeof ts->vmmx);
+    memset(ts->vvec, 0, sizeof ts->vvec);
 }
 
 void sh_handler_enter(struct tstate *ts, u64 frame, const struct sig_context *mc) {
@@ -75,22 +75,22 @@ void sh_handler_enter(struct tstate *ts, u64 frame, const struct sig_context *mc
     s->umask = ts->umask & ~U_OF_STACK;
     s->vflags = ts->vflags;
     s->vfsw = ts->vfsw;
-    rt_memcpy(s->vgpr, ts->vgpr, sizeof s->vgpr);
-    rt_memcpy(s->vk, ts->vk, sizeof s->vk);
-    rt_memcpy(s->vmmx, ts->vmmx, sizeof s->vmmx);
-    rt_memcpy(s->vvec, ts->vvec, sizeof s->vvec);
+    memcpy(s->vgpr, ts->vgpr, sizeof s->vgpr);
+    memcpy(s->vk, ts->vk, sizeof s->vk);
+    memcpy(s->vmmx, ts->vmmx, sizeof s->vmmx);
+    memcpy(s->vvec, ts->vvec, sizeof s->vvec);
     for (u32 i = 0; i < 17; i++) s->gpr[i] = frame_gpr(mc, i);
     u32 size = sig_xstate_size() < sizeof s->image ? sig_xstate_size() : sizeof s->image;
-    if (rt_copy_from(s->image, mc->fpstate, size) != 0) rt_memset(s->image, 0, sizeof s->image);
+    if (rt_copy_from(s->image, mc->fpstate, size) != 0) memset(s->image, 0, sizeof s->image);
     for (u32 i = 0; i < sizeof argument_regs; i++) {
         ts->vgpr[argument_regs[i]] = 0;
         ts->umask &= ~(1ull << (IP_U_GPR0 + argument_regs[i]));
     }
     /* The kernel starts a handler with the initial vector and x87 state. */
     ts->vfsw = 0;
-    rt_memset(ts->vk, 0, sizeof ts->vk);
-    rt_memset(ts->vmmx, 0, sizeof ts->vmmx);
-    rt_memset(ts->vvec, 0, sizeof ts->vvec);
+    memset(ts->vk, 0, sizeof ts->vk);
+    memset(ts->vmmx, 0, sizeof ts->vmmx);
+    memset(ts->vvec, 0, sizeof ts->vvec);
     ts->umask &= ~U_VECTORS;
 }
 
@@ -137,10 +137,10 @@ void sh_handler_leave(struct tstate *ts, u64 frame, const struct sig_context *mc
         ts->umask = s->umask | (ts->umask & U_OF_STACK);
         ts->vflags = s->vflags;
         ts->vfsw = s->vfsw;
-        rt_memcpy(ts->vgpr, s->vgpr, sizeof s->vgpr);
-        rt_memcpy(ts->vk, s->vk, sizeof s->vk);
-        rt_memcpy(ts->vmmx, s->vmmx, sizeof s->vmmx);
-        rt_memcpy(ts->vvec, s->vvec, sizeof s->vvec);
+        memcpy(ts->vgpr, s->vgpr, sizeof s->vgpr);
+        memcpy(ts->vk, s->vk, sizeof s->vk);
+        memcpy(ts->vmmx, s->vmmx, sizeof s->vmmx);
+        memcpy(ts->vvec, s->vvec, sizeof s->vvec);
         s->frame = 0;
         if (mc->fpstate) vectors_back(ts, s, mc->fpstate);
     } else if (ts->umask) {

@@ -25,7 +25,7 @@ static bool is_noted(u64 addr) { return tagged[block_of(addr) / 8] >> block_of(a
 static bool is_empty(const struct origin_row *r) {
     u64 pair;
     for (u32 i = 0; i < ORIGIN_TAGS; i += 2) {
-        __builtin_memcpy(&pair, &r->of[i], sizeof pair);
+        memcpy(&pair, &r->of[i], sizeof pair);
         if (pair) return false;
     }
     return true;
@@ -45,7 +45,7 @@ static void take_tables(void) {
         origin_slots = spare.slots;
         origin_rows = spare.rows;
         spare.cap = 0;
-        rt_memset(origin_slots, 0, origin_n_slots * sizeof *origin_slots);
+        memset(origin_slots, 0, origin_n_slots * sizeof *origin_slots);
         return;
     }
     origin_slots = rt_pages(origin_n_slots * sizeof *origin_slots);
@@ -86,7 +86,7 @@ static void grow(void) {
     take_tables();
     n_rows = 1;
     if (tagged && old_cap == cap_rows) {
-        rt_memset(tagged, 0, (1u << BLOCK_BITS) / 8);
+        memset(tagged, 0, (1u << BLOCK_BITS) / 8);
     } else {
         if (tagged) rt_free_pages(tagged, (1u << BLOCK_BITS) / 8);
         tagged = rt_pages((1u << BLOCK_BITS) / 8);
@@ -129,7 +129,7 @@ static bool rows_for(u64 addr, bool owner, struct origin_row **tags, struct orig
 static void fill(struct origin_row *r, u64 lo, u64 hi, u32 value) {
     const u64 pair = (u64)value << 32 | value;
     if (hi - lo == 1u << ORIGIN_LINE) /* of a large range nearly all */
-        for (u32 i = 0; i < ORIGIN_TAGS; i += 2) __builtin_memcpy(&r->of[i], &pair, sizeof pair);
+        for (u32 i = 0; i < ORIGIN_TAGS; i += 2) memcpy(&r->of[i], &pair, sizeof pair);
     else
         for (u32 i = origin_place(lo); i <= origin_place(hi - 1); i++) r->of[i] = value;
 }
@@ -181,7 +181,7 @@ static bool any_undefined(u64 addr, u64 n) {
     u64 any = 0, word;
     const u8 *v = (const u8 *)(addr + IP_V_CONST);
     for (; n >= sizeof word; n -= sizeof word, v += sizeof word) {
-        __builtin_memcpy(&word, v, sizeof word);
+        memcpy(&word, v, sizeof word);
         any |= word;
     }
     while (n--) any |= *v++;
@@ -212,7 +212,7 @@ static void forget_row(u64 slot, u64 lo, u64 hi) {
     u64 first = (slot >> ORIGIN_ROW_BITS & ~ORIGIN_OWNERS) << ORIGIN_LINE, last = first + (1u << ORIGIN_LINE) - 1;
     if (lo > last || hi <= first) return;
     if (lo <= first && hi > last) {
-        rt_memset(r, 0, sizeof *r);
+        memset(r, 0, sizeof *r);
         return;
     }
     for (u32 i = origin_place(lo > first ? lo : first), end = origin_place(hi <= last ? hi - 1 : last); i <= end; i++)

@@ -217,7 +217,7 @@ static void copy_sparse(u64 to, u64 from, u64 n) {
     for (u64 k; n; to += k, from += k, n -= k) {
         k = RT_PAGE - (to & (RT_PAGE - 1));
         if (k > n) k = n;
-        if (rt_memcmp((void *)to, (void *)from, k) != 0) sh_copy(to, from, k);
+        if (memcmp((void *)to, (void *)from, k) != 0) sh_copy(to, from, k);
     }
 }
 
@@ -277,7 +277,7 @@ static void sh_set_a(u64 addr, u64 len, int bit) {
         sh_fill(p, fill, q - p);
     } else {
         u64 word = bit ? ~0ull : 0;
-        for (; q - p >= 8; p += 8) __builtin_memcpy((void *)p, &word, 8);
+        for (; q - p >= 8; p += 8) memcpy((void *)p, &word, 8);
         for (; p < q; p++) *(volatile u8 *)p = fill;
     }
     if (tail) {
@@ -318,7 +318,7 @@ static inline void fill_words(u64 p, u64 n, bool ones) {
     else if (n >= WIDE_MIN)
         fill_wide(p, n, ones);
     else
-        for (u64 end = p + n; p < end; p += 8) __builtin_memcpy((void *)p, &word, 8);
+        for (u64 end = p + n; p < end; p += 8) memcpy((void *)p, &word, 8);
 }
 
 /* Of a block of the heap, which shares no byte of A bits with another one: red zones lie between them.  The memory is
@@ -329,8 +329,8 @@ static inline void set_a_of_block(u64 addr, u64 len, bool bit) {
     u8 *p = (u8 *)sh_a(addr);
     fill_words((u64)p, words, bit);
     p += words;
-    if (len & 32) __builtin_memcpy(p, &word, 4), p += 4;
-    if (len & 16) __builtin_memcpy(p, &word, 2), p += 2;
+    if (len & 32) memcpy(p, &word, 4), p += 4;
+    if (len & 16) memcpy(p, &word, 2), p += 2;
     if (len & 8) *p++ = (u8)word;
     u8 tail = (u8)((1u << (len & 7)) - 1);
     if (tail) *p = bit ? *p | tail : *p & (u8)~tail;
@@ -367,7 +367,7 @@ void sh_block_allocated(u64 addr, u64 len, bool defined) {
     if (defined) {
         u64 words = len & ~7ull, rest = ~0ull << 8 * (len & 7); /* what lies behind is red zone */
         fill_words(sh_v(addr), words, false);
-        if (len & 7) __builtin_memcpy((void *)sh_v(addr + words), &rest, 8);
+        if (len & 7) memcpy((void *)sh_v(addr + words), &rest, 8);
     }
     set_a_of_block(addr, len, false);
 }
@@ -451,7 +451,7 @@ static void set_v(u64 addr, u64 len, int fill) {
         sh_fill(p, fill, len);
     } else {
         u64 word = fill ? ~0ull : 0;
-        for (; len >= 8; p += 8, len -= 8) __builtin_memcpy((void *)p, &word, 8);
+        for (; len >= 8; p += 8, len -= 8) memcpy((void *)p, &word, 8);
         for (; len; p++, len--) *(volatile u8 *)p = (u8)fill;
     }
 }

@@ -92,7 +92,7 @@ int sh_access(struct tstate *ts, u64 addr, u64 n, u8 *v) {
             }
         }
         if (v) {
-            rt_memcpy(v, &word, k);
+            memcpy(v, &word, k);
             v += k;
         }
         u64 all = (1ull << k) - 1, un = 0;

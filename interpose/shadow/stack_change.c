@@ -30,7 +30,7 @@ void rt_stack_register(u64 lo, u64 hi, bool named) {
     if (n_stacks == cap_stacks) {
         u32 cap = cap_stacks ? cap_stacks * 2 : 256;
         struct stack_reg *p = rt_pages(cap * sizeof *p);
-        if (n_stacks) rt_memcpy(p, stacks, n_stacks * sizeof *p);
+        if (n_stacks) memcpy(p, stacks, n_stacks * sizeof *p);
         if (stacks) rt_free_pages(stacks, cap_stacks * sizeof *p);
         stacks = p;
         cap_stacks = cap;

@@ -35,8 +35,8 @@ void tk_set_mmx(struct tk *t, unsigned r, u64 u) {
 
 void tk_set_vec(struct tk *t, unsigned r, const u8 *v, unsigned n, bool zero_upper) {
     u8 *to = t->ts->vvec + 64 * r;
-    rt_memcpy(to, v, n);
-    if (zero_upper) rt_memset(to + n, 0, 64 - n);
+    memcpy(to, v, n);
+    if (zero_upper) memset(to + n, 0, 64 - n);
     mark(t, IP_U_VEC0 + r, !tk_zero(to, 64));
 }
 
@@ -117,7 +117,7 @@ void tk_load(struct tk *t, u64 at, unsigned n, u8 *v) {
         t->told_n = n;
         drop_unaddressable(t, at, n, v);
     }
-    if (!(rt.flags & IP_C_UNDEF)) rt_memset(v, 0, n);
+    if (!(rt.flags & IP_C_UNDEF)) memset(v, 0, n);
 }
 
 /* What an instruction accesses under a mask is one error, from the first element that is bad to the last. */
@@ -132,7 +132,7 @@ static void join_bad(struct bad_part *bad, u64 at, unsigned n) {
 
 void tk_load_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, u8 *v) {
     struct bad_part bad = {0, 0};
-    rt_memset(v, 0, n);
+    memset(v, 0, n);
     for (unsigned i = 0; i < n; i += es) {
         if (!(k >> i / es & 1)) continue;
         int acc = sh_access(t->ts, at + i, es, v + i);
@@ -145,7 +145,7 @@ void tk_load_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, u8 *v)
         t->told_n = (unsigned)(bad.end - bad.first);
         sh_report_access(t->ts, IP_E_READ, t->told, t->told_n);
     }
-    if (!(rt.flags & IP_C_UNDEF)) rt_memset(v, 0, n);
+    if (!(rt.flags & IP_C_UNDEF)) memset(v, 0, n);
 }
 
 static void store_addressable(struct tk *t, u64 at, unsigned n, const u8 *v) {
@@ -156,7 +156,7 @@ static void store_addressable(struct tk *t, u64 at, unsigned n, const u8 *v) {
 void tk_store(struct tk *t, u64 at, unsigned n, const u8 *v) {
     int acc = sh_access(t->ts, at, n, NULL);
     if (!(acc & SH_ACC_UNADDR)) {
-        rt_memcpy((void *)sh_v(at), v, n);
+        memcpy((void *)sh_v(at), v, n);
         if (t->in->flow == IP_F_NEXT && !(t->in->gpr_write >> IP_RSP & 1)) /* not a push */
             sh_note_red_zone(t->ts, at);
         return;
@@ -351,7 +351,7 @@ static void fallback(struct tk *t) {
     u8 ones[64];
     if (in->mem.present && !(in->mem.access & IP_ACC_ADDR)) tk_ea(t);
     bool any = any_input(t);
-    rt_memset(ones, any ? 0xff : 0, sizeof ones);
+    memset(ones, any ? 0xff : 0, sizeof ones);
     u16 named = 0;
     for (unsigned i = 0; i < in->n_ops; i++) {
         const struct ip_operand *op = &in->ops[i];

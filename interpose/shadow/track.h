@@ -72,7 +72,7 @@ static inline u64 tk_sext(u64 x, unsigned n) { return n >= 8 ? x : (u64)((i64)(x
 static inline bool tk_zero(const u8 *v, unsigned n) {
     u64 any = 0, w;
     for (; n >= 8; n -= 8, v += 8) {
-        __builtin_memcpy(&w, v, 8);
+        memcpy(&w, v, 8);
         any |= w;
     }
     while (n--) any |= v[n];

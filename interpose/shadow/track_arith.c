@@ -110,7 +110,7 @@ static void sums_of_differences(struct vx *x) {
 /* phminposuw: the least word, and in three bits which one it was. */
 static void least_word(struct vx *x) {
     bool any = !tk_zero(x->a, 16);
-    rt_memset(x->d, 0, 16);
+    memset(x->d, 0, 16);
     vx_put(x->d, 4, any ? 0x7ffff : 0);
 }
 
@@ -134,7 +134,7 @@ static void intersect(struct vx *x, unsigned es, const u8 *av, const u8 *bv) {
 /* Between MMX registers and the low halves of vectors: two elements of p bytes to q. */
 static void convert_mmx(struct vx *x, unsigned p, unsigned q) {
     const struct ip_operand *to = &x->t->in->ops[0];
-    rt_memset(x->d, 0, 16);
+    memset(x->d, 0, 16);
     if (to->kind == IP_OP_VEC) vx_read(x, 0, x->d, 16);
     vx_read(x, 1, x->b, 2 * p);
     for (unsigned i = 0; i < 2; i++) vx_put(x->d + i * q, q, cast(vx_get(x->b + i * p, p)));
@@ -186,8 +186,8 @@ bool vx_arith(struct vx *x) {
     switch (x->r->cls) {
     case V_ADDSUB:
         if (q && vx_same_sources(x)) { /* zero whatever the register holds */
-            rt_memset(x->d, 0, x->w);
-            rt_memset(x->value, 0, x->w);
+            memset(x->d, 0, x->w);
+            memset(x->value, 0, x->w);
             x->known = true;
         } else {
             add(x, p, q, av, bv);

@@ -42,16 +42,16 @@ struct kept {
 };
 
 static void keep(struct kept *k, const struct tstate *ts) {
-    rt_memcpy(k->gpr, ts->gpr, sizeof k->gpr);
-    rt_memcpy(k->vgpr, ts->vgpr, sizeof k->vgpr);
+    memcpy(k->gpr, ts->gpr, sizeof k->gpr);
+    memcpy(k->vgpr, ts->vgpr, sizeof k->vgpr);
     k->rflags = ts->rflags;
     k->umask = ts->umask;
     k->vflags = ts->vflags;
 }
 
 static void put_back(const struct kept *k, struct tstate *ts) {
-    rt_memcpy(ts->gpr, k->gpr, sizeof k->gpr);
-    rt_memcpy(ts->vgpr, k->vgpr, sizeof k->vgpr);
+    memcpy(ts->gpr, k->gpr, sizeof k->gpr);
+    memcpy(ts->vgpr, k->vgpr, sizeof k->vgpr);
     ts->rflags = k->rflags;
     ts->umask = k->umask;
     ts->vflags = k->vflags;
@@ -67,7 +67,7 @@ static struct ip_insn *decoded_at(u64 pc) { return &decoded[(pc ^ pc >> 6) % DEC
 static bool known(u64 pc, const u8 *code, unsigned n, struct ip_insn *in) {
     const struct ip_insn *slot = decoded_at(pc);
     if (slot->pc != pc || !slot->len || slot->len > n || !rt_trylock(&decoded_lock)) return false;
-    bool is = slot->pc == pc && slot->len && slot->len <= n && rt_memcmp(slot->bytes, code, slot->len) == 0;
+    bool is = slot->pc == pc && slot->len && slot->len <= n && memcmp(slot->bytes, code, slot->len) == 0;
     if (is) *in = *slot;
     rt_unlock(&decoded_lock);
     return is;

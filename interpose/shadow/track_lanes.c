@@ -8,14 +8,14 @@
 static void lane16(struct vx *x) {
     vx_read(x, x->r->q ? 1 : x->ia, x->a, x->w);
     if (x->r->q)
-        rt_memset(x->b, 0, x->w);
+        memset(x->b, 0, x->w);
     else
         vx_read(x, x->ib, x->b, x->w);
     for (unsigned i = 0; i < x->w; i += 16) {
         if (x->t->in->mnem == IP_MN_SHA256RNDS2) /* and xmm0, which is not named */
             for (unsigned b = 0; b < 16; b++) x->a[b] |= x->t->ts->vvec[b];
         u64 open = vx_get(x->a + i, 8) | vx_get(x->a + i + 8, 8) | vx_get(x->b + i, 8) | vx_get(x->b + i + 8, 8);
-        rt_memset(x->d + i, open ? 0xff : 0, 16);
+        memset(x->d + i, open ? 0xff : 0, 16);
     }
     vx_write(x, x->w, x->r->p);
 }
@@ -26,7 +26,7 @@ static void clmul(struct vx *x) {
     vx_read(x, x->ia, x->a, x->w);
     vx_read(x, x->ib, x->b, x->w);
     for (unsigned i = 0; i < x->w; i += 16)
-        rt_memset(x->d + i, vx_get(x->a + i + ha, 8) | vx_get(x->b + i + hb, 8) ? 0xff : 0, 16);
+        memset(x->d + i, vx_get(x->a + i + ha, 8) | vx_get(x->b + i + hb, 8) ? 0xff : 0, 16);
     vx_write(x, x->w, 16);
 }
 

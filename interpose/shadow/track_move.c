@@ -2,10 +2,10 @@
  * way as the data. */
 #include "shadow/track_vec.h"
 
-static void copy(u8 *d, const u8 *s, unsigned n) { rt_memcpy(d, s, n); }
+static void copy(u8 *d, const u8 *s, unsigned n) { memcpy(d, s, n); }
 
 /* Element index under an undefined control: nothing is known. */
-static void unknown(u8 *d, unsigned n) { rt_memset(d, 0xff, n); }
+static void unknown(u8 *d, unsigned n) { memset(d, 0xff, n); }
 
 static bool is_mem(const struct vx *x, unsigned i) { return x->t->in->ops[i].kind == IP_OP_MEM; }
 static unsigned op_size(const struct vx *x, unsigned i) { return x->t->in->ops[i].size; }
@@ -65,7 +65,7 @@ static void insert_ps(struct vx *x) {
     copy(x->d, x->a, 16);
     copy(x->d + 4 * (x->imm >> 4 & 3), e, 4);
     for (unsigned i = 0; i < 4; i++)
-        if (x->imm >> i & 1) rt_memset(x->d + 4 * i, 0, 4);
+        if (x->imm >> i & 1) memset(x->d + 4 * i, 0, 4);
 }
 
 /* Elements chosen by the values of a control vector; its V bits c, values cv. */
@@ -166,7 +166,7 @@ static void masked_move(struct vx *x, unsigned es) {
         bool on = mv[i + es - 1] & 0x80;
         if (store && on) tk_store(t, at + i, es, v + i);
         if (store) continue;
-        rt_memset(x->d + i, 0, es);
+        memset(x->d + i, 0, es);
         if (on) tk_load(t, at + i, es, x->d + i);
     }
     if (!store) tk_set_vec(t, in->ops[0].reg, x->d, n, true);
@@ -188,7 +188,7 @@ static void move_scalar(struct vx *x, unsigned n) {
         vx_read(x, 1, x->d, 16);
         vx_write(x, n, n);
     } else if (in->n_ops == 2 && is_mem(x, 1)) {
-        rt_memset(x->d, 0, sizeof x->d);
+        memset(x->d, 0, sizeof x->d);
         vx_read(x, 1, x->d, n);
         vx_write(x, 16, n);
     } else {
@@ -222,7 +222,7 @@ static void move_low(struct vx *x) { /* movd, movq: zero-extending both ways */
         if (in->ops[i].kind == IP_OP_MEM && s && s < 16) n = s;
     }
     if (x->r->p == 2) n = 2; /* vmovw, whose register counts as 32 bits */
-    rt_memset(x->d, 0, sizeof x->d);
+    memset(x->d, 0, sizeof x->d);
     vx_read(x, 1, x->d, n);
     switch (in->ops[0].kind) {
     case IP_OP_VEC: vx_write(x, 16, n); break;
@@ -324,7 +324,7 @@ bool vx_move(struct vx *x) {
     case V_TRUNC: { /* p source, q destination element; p & 16: saturating */
         unsigned from = p & 15, n = op_size(x, 1);
         vx_read(x, 1, x->b, n);
-        rt_memset(x->d, 0, sizeof x->d);
+        memset(x->d, 0, sizeof x->d);
         for (unsigned i = 0; i < n / from; i++) {
             u64 u = vx_get(x->b + i * from, from);
             vx_put(x->d + i * q, q, p & 16 ? (u ? ~0ull : 0) : u);
@@ -399,7 +399,7 @@ bool vx_move(struct vx *x) {
         for (unsigned i = 0; i < 2; i++) {
             unsigned c = x->imm >> 4 * i;
             if (c & 8)
-                rt_memset(x->d + 16 * i, 0, 16);
+                memset(x->d + 16 * i, 0, 16);
             else
                 copy(x->d + 16 * i, (c & 2 ? x->b : x->a) + 16 * (c & 1), 16);
         }
@@ -437,7 +437,7 @@ bool vx_move(struct vx *x) {
             if (open >> i / p & 1)
                 for (unsigned b = i; b < i + p; b++) x->d[b] = vx_either(x, b, other_u[b], other[b]);
             else if (t->in->evex_z && !on)
-                rt_memset(x->d + i, 0, p);
+                memset(x->d + i, 0, p);
             else
                 copy(x->d + i, on ? x->b + i : x->a + i, p);
         }

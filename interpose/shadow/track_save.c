@@ -20,7 +20,7 @@ unsigned track_hosted_top;
 u16 track_hosted_exponents[8];
 unsigned tk_x87_top(void) { return track_hosted_top; }
 unsigned tk_x87_exponents(u16 exponents[8]) {
-    rt_memcpy(exponents, track_hosted_exponents, sizeof track_hosted_exponents);
+    memcpy(exponents, track_hosted_exponents, sizeof track_hosted_exponents);
     return track_hosted_top;
 }
 const u8 *tk_vec_value(struct tk *t, unsigned r) { return t->ts->vecsave + 64 * r; }
@@ -50,7 +50,7 @@ u64 tk_k_value(struct tk *t, unsigned r) {
 static unsigned image_of(u8 image[512]) {
     u16 status;
     __asm__ volatile("fxsave64 %0" : "=m"(*(u8(*)[512])image));
-    rt_memcpy(&status, image + 2, 2);
+    memcpy(&status, image + 2, 2);
     return status >> 11 & 7;
 }
 
@@ -63,7 +63,7 @@ unsigned tk_x87_top(void) {
 unsigned tk_x87_exponents(u16 exponents[8]) {
     u8 image[512] __attribute__((aligned(16)));
     unsigned top = image_of(image);
-    for (unsigned i = 0; i < 8; i++) rt_memcpy(&exponents[(top + i) & 7], image + 32 + 16 * i + 8, 2);
+    for (unsigned i = 0; i < 8; i++) memcpy(&exponents[(top + i) & 7], image + 32 + 16 * i + 8, 2);
     return top;
 }
 
@@ -74,7 +74,7 @@ u64 tk_mmx_value(struct tk *t, unsigned r) {
     unsigned top = image_of(image);
     u64 v;
     (void)t;
-    rt_memcpy(&v, image + 32 + 16 * ((r - top) & 7), 8);
+    memcpy(&v, image + 32 + 16 * ((r - top) & 7), 8);
     return v;
 }
 

@@ -61,11 +61,11 @@ static void gather(struct vx *x) {
     struct sparse s;
     u64 at;
     sparse_begin(x, &s, 0);
-    rt_memcpy(x->d, t->ts->vvec + 64 * in->ops[0].reg, 64);
+    memcpy(x->d, t->ts->vvec + 64 * in->ops[0].reg, 64);
     for (unsigned i = 0; i < s.n; i++)
         if (sparse_at(x, &s, i, &at)) tk_load(t, at, s.es, x->d + i * s.es);
     unsigned used = s.n * s.es;
-    rt_memset(x->d + used, 0, sizeof x->d - used);
+    memset(x->d + used, 0, sizeof x->d - used);
     tk_set_vec(t, in->ops[0].reg, x->d, used < 16 ? 16 : used, true);
     if (in->enc == IP_ENC_EVEX) /* the mask is cleared */
         tk_set_k(t, in->evex_k, 0);
@@ -101,22 +101,22 @@ static void compress(struct vx *x) {
     vx_read(x, 1, x->a, n * es);
     for (unsigned i = 0; i < n; i++) {
         if (i == from) sure = made;
-        if (k >> i & 1) rt_memcpy(x->d + made++ * es, x->a + i * es, es);
+        if (k >> i & 1) memcpy(x->d + made++ * es, x->a + i * es, es);
     }
     if (from == n) sure = made;
     if (in->ops[0].kind == IP_OP_MEM) {
         u64 at = tk_ea(t);
-        if (sure < made) rt_memset(x->d + sure * es, 0xff, (made - sure) * es);
+        if (sure < made) memset(x->d + sure * es, 0xff, (made - sure) * es);
         if (made) tk_store(t, at, made * es, x->d);
         return;
     }
     const u8 *old = t->ts->vvec + 64 * in->ops[0].reg;
     for (unsigned i = made; i < n; i++)
         if (in->evex_z)
-            rt_memset(x->d + i * es, 0, es);
+            memset(x->d + i * es, 0, es);
         else
-            rt_memcpy(x->d + i * es, old + i * es, es);
-    if (from < n) rt_memset(x->d + sure * es, 0xff, (n - sure) * es);
+            memcpy(x->d + i * es, old + i * es, es);
+    if (from < n) memset(x->d + sure * es, 0xff, (n - sure) * es);
     tk_set_vec(t, in->ops[0].reg, x->d, n * es, true);
 }
 
@@ -136,8 +136,8 @@ static void expand(struct vx *x) {
     }
     for (unsigned i = 0; i < n; i++) {
         if (!(k >> i & 1)) continue; /* vx_write takes the old one, or zero */
-        rt_memcpy(x->d + i * es, x->a + taken++ * es, es);
-        if (i >= from) rt_memset(x->d + i * es, 0xff, es);
+        memcpy(x->d + i * es, x->a + taken++ * es, es);
+        if (i >= from) memset(x->d + i * es, 0xff, es);
     }
     vx_write(x, n * es, es);
 }

@@ -68,7 +68,7 @@ static void component(struct tk *t, unsigned c, u64 at, bool save) {
     for (unsigned i = 0; i < parts[c].count; i++, at += parts[c].bytes) {
         u8 v[64];
         unsigned r = parts[c].reg + i, from = parts[c].from, n = parts[c].bytes;
-        rt_memcpy(v, t->ts->vvec + 64 * r, 64);
+        memcpy(v, t->ts->vvec + 64 * r, 64);
         if (save) {
             if (!tk_zero(v + from, n)) tk_store(t, at, n, v + from);
         } else {
@@ -96,8 +96,8 @@ static void initial(struct tk *t, unsigned c) {
     if (c > XC_HI16_ZMM) return;
     for (unsigned i = 0; i < parts[c].count; i++) {
         u8 v[64];
-        rt_memcpy(v, t->ts->vvec + 64 * (parts[c].reg + i), 64);
-        rt_memset(v + parts[c].from, 0, parts[c].to - parts[c].from);
+        memcpy(v, t->ts->vvec + 64 * (parts[c].reg + i), 64);
+        memset(v + parts[c].from, 0, parts[c].to - parts[c].from);
         tk_set_vec(t, parts[c].reg + i, v, 64, false);
     }
 }

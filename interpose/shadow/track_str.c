@@ -102,8 +102,8 @@ static bool defined_piece(struct tk *t, const struct str *s, bool scan, u64 left
     if (!scan && (rt_shadow_undef(s->si, count * n, &bad) || rt_copy_from(one, s->si, count * n) < 0)) return false;
     bool until = t->in->rep != 0xf3; /* ends where they are equal */
     for (; *done < count; ++*done) {
-        __builtin_memcpy(&b, other + *done * n, n);
-        if (!scan) __builtin_memcpy(&a, one + *done * n, n);
+        memcpy(&b, other + *done * n, n);
+        if (!scan) memcpy(&a, one + *done * n, n);
         if (!((a ^ b) & tk_mask(s->n)) == until) break;
     }
     tk_set_flags(t, 0);
@@ -149,10 +149,10 @@ static void mask_store(struct tk *t) {
     bool mmx = in->mnem == IP_MN_MASKMOVQ, all = true;
     unsigned n = mmx ? 8 : 16, from = in->ops[1].reg, by = in->ops[2].reg, width = in->mem.addr32 ? 4 : 8;
     u64 v = mmx ? tk_mmx_value(t, by) : 0, w = mmx ? tk_mmx_value(t, from) : 0, bad;
-    rt_memcpy(mask, mmx ? (const u8 *)&v : tk_vec_value(t, by), n);
-    rt_memcpy(mask_u, mmx ? (const u8 *)&t->ts->vmmx[by] : t->ts->vvec + 64 * by, n);
-    rt_memcpy(data, mmx ? (const u8 *)&w : tk_vec_value(t, from), n);
-    rt_memcpy(data_u, mmx ? (const u8 *)&t->ts->vmmx[from] : t->ts->vvec + 64 * from, n);
+    memcpy(mask, mmx ? (const u8 *)&v : tk_vec_value(t, by), n);
+    memcpy(mask_u, mmx ? (const u8 *)&t->ts->vmmx[by] : t->ts->vvec + 64 * by, n);
+    memcpy(data, mmx ? (const u8 *)&w : tk_vec_value(t, from), n);
+    memcpy(data_u, mmx ? (const u8 *)&t->ts->vmmx[from] : t->ts->vvec + 64 * from, n);
     tk_check_gprs(t, 1u << IP_RDI, width);
     u64 at = (t->ts->gpr[IP_RDI] & tk_mask(width)) + tk_seg_base(t);
     for (unsigned i = 0; i < n; i++) all &= (mask[i] & ~mask_u[i]) >> 7;

@@ -83,11 +83,11 @@ void vx_read(struct vx *x, unsigned i, u8 *v, unsigned n) {
     struct tk *t = x->t;
     const struct ip_operand *op = &t->in->ops[i];
     switch (op->kind) {
-    case IP_OP_VEC: rt_memcpy(v, t->ts->vvec + 64 * op->reg, n); break;
+    case IP_OP_VEC: memcpy(v, t->ts->vvec + 64 * op->reg, n); break;
     case IP_OP_MMX: vx_put(v, n < 8 ? n : 8, t->ts->vmmx[op->reg]); break;
     case IP_OP_GPR: vx_put(v, n < 8 ? n : 8, t->ts->vgpr[op->reg]); break;
     case IP_OP_MEM: read_memory(x, v, n); break;
-    default: rt_memset(v, 0, n); break;
+    default: memset(v, 0, n); break;
     }
 }
 
@@ -96,7 +96,7 @@ void vx_value(struct vx *x, unsigned i, u8 *v, unsigned n) {
     const struct ip_operand *op = &t->in->ops[i];
     const struct ip_mem *m = &t->in->mem;
     switch (op->kind) {
-    case IP_OP_VEC: rt_memcpy(v, tk_vec_value(t, op->reg), n); break;
+    case IP_OP_VEC: memcpy(v, tk_vec_value(t, op->reg), n); break;
     case IP_OP_MMX: vx_put(v, n < 8 ? n : 8, tk_mmx_value(t, op->reg)); break;
     case IP_OP_GPR: vx_put(v, n < 8 ? n : 8, t->ts->gpr[op->reg]); break;
     case IP_OP_MEM: {
@@ -105,7 +105,7 @@ void vx_value(struct vx *x, unsigned i, u8 *v, unsigned n) {
         for (unsigned k = size; k < n; k++) v[k] = v[k - size];
         break;
     }
-    default: rt_memset(v, 0, n); break;
+    default: memset(v, 0, n); break;
     }
 }
 
@@ -317,7 +317,7 @@ static void shift(struct vx *x, unsigned es, unsigned how) {
         vx_read(x, ic, c, x->w < 16 ? 8 : 16);
         vx_value(x, ic, cv, x->w < 16 ? 8 : 16);
         if (vx_get(c, 8)) {
-            rt_memset(x->d, 0xff, x->w);
+            memset(x->d, 0xff, x->w);
             vx_write(x, x->w, es);
             return;
         }
@@ -354,11 +354,11 @@ static void write_scalar(struct vx *x, unsigned es) {
 static void scalar(struct vx *x, unsigned es, bool with_first, bool with_dst) {
     u64 u = vx_get(x->b, es);
     if (with_first) u |= vx_get(x->a, es);
-    rt_memcpy(x->d, x->a, 16);
+    memcpy(x->d, x->a, 16);
     if (with_dst) { /* which mostly gives the rest, too */
         u8 c[64];
         vx_read(x, 0, c, 16);
-        if (x->r->cls != V_SCALAR3F) rt_memcpy(x->d, c, 16);
+        if (x->r->cls != V_SCALAR3F) memcpy(x->d, c, 16);
         u |= vx_get(c, es);
     }
     vx_put(x->d, es, cast(u));
@@ -413,7 +413,7 @@ static void convert(struct vx *x, unsigned from, unsigned to) {
     unsigned n = from > to ? (in->mem.bcast ? in->vlen : in->ops[1].size) / from : in->ops[0].size / to;
     if (n * to > 64) n = 64 / to;
     vx_read(x, 1, x->b, n * from);
-    rt_memset(x->d, 0, sizeof x->d);
+    memset(x->d, 0, sizeof x->d);
     for (unsigned i = 0; i < n; i++) vx_put(x->d + i * to, to, cast(vx_get(x->b + i * from, from)));
     if (in->ops[0].kind == IP_OP_MEM)
         vx_write(x, n * to, to);
@@ -446,7 +446,7 @@ static void string_compare(struct vx *x, bool explicit_len, bool to_mask_reg) {
     unsigned n = 16 / es;
     if (to_mask_reg) { /* a bit for each element, or all of its bits */
         u8 d[64] = {0};
-        rt_memset(d, any ? 0xff : 0, x->imm & 0x40 ? 16 : n / 8);
+        memset(d, any ? 0xff : 0, x->imm & 0x40 ? 16 : n / 8);
         tk_set_vec(x->t, 0, d, 16, !legacy(x));
     } else {
         tk_set_gpr(x->t, IP_RCX, any ? 2 * n - 1 : 0); /* up to n */
@@ -520,10 +520,10 @@ bool tk_vec(struct tk *t) {
     vx_read(&x, x.ib, x.b, low_only ? (r->cls == V_CVTLOW ? q : p) : x.w);
     if (in->ops[0].kind != IP_OP_K && vx_same_sources(&x) &&
         (r->cls == V_XOR || r->cls == V_ANDN || ((r->cls == V_CAST || r->cls == V_PSAD) && q == 1))) {
-        rt_memset(x.a, 0, x.w); /* zero whatever the register holds */
-        rt_memset(x.b, 0, x.w);
-        rt_memset(x.d, 0, x.w);
-        rt_memset(x.value, 0, x.w);
+        memset(x.a, 0, x.w); /* zero whatever the register holds */
+        memset(x.b, 0, x.w);
+        memset(x.d, 0, x.w);
+        memset(x.value, 0, x.w);
         x.known = true;
         vx_write(&x, x.w, p);
         return true;
@@ -538,7 +538,7 @@ bool tk_vec(struct tk *t) {
     case V_PSAD:
         lanes(&x, 8);
         for (unsigned i = 0; i < x.w; i += 8) /* a sum of 16 bits */
-            rt_memset(x.d + i + 2, 0, 6);
+            memset(x.d + i + 2, 0, 6);
         break;
     case V_CMPEQ: compare(&x, p, CMP_EQ); return true;
     case V_CMPGT: compare(&x, p, CMP_GT); return true;
@@ -567,7 +567,7 @@ bool tk_vec(struct tk *t) {
     case V_SCALAR3F: scalar(&x, p, true, true); return true;
     case V_CVTLOW: { /* p: size made, q: size read */
         u64 u = cast(vx_get(x.b, q));
-        rt_memcpy(x.d, x.a, 16);
+        memcpy(x.d, x.a, 16);
         vx_put(x.d, p, u);
         write_scalar(&x, p);
         return true;

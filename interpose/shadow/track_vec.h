@@ -138,9 +138,9 @@ void vx_to_mask(struct vx *x, u64 open, u64 value, unsigned n);
 static inline u64 vx_get(const u8 *p, unsigned n) {
     u64 v = 0;
     switch (n) {
-    case 2: __builtin_memcpy(&v, p, 2); return v;
-    case 4: __builtin_memcpy(&v, p, 4); return v;
-    case 8: __builtin_memcpy(&v, p, 8); return v;
+    case 2: memcpy(&v, p, 2); return v;
+    case 4: memcpy(&v, p, 4); return v;
+    case 8: memcpy(&v, p, 8); return v;
     default: break;
     }
     for (unsigned i = 0; i < n; i++) v |= (u64)p[i] << 8 * i;
@@ -148,9 +148,9 @@ static inline u64 vx_get(const u8 *p, unsigned n) {
 }
 static inline void vx_put(u8 *p, unsigned n, u64 v) {
     switch (n) {
-    case 2: __builtin_memcpy(p, &v, 2); return;
-    case 4: __builtin_memcpy(p, &v, 4); return;
-    case 8: __builtin_memcpy(p, &v, 8); return;
+    case 2: memcpy(p, &v, 2); return;
+    case 4: memcpy(p, &v, 4); return;
+    case 8: memcpy(p, &v, 8); return;
     default: break;
     }
     for (unsigned i = 0; i < n; i++) p[i] = (u8)(v >> 8 * i);

@@ -84,7 +84,7 @@ static u64 loaded(struct tk *t, bool exact) {
     tk_load(t, tk_ea(t), n, v);
     if (exact && n == 8) {
         u64 u;
-        rt_memcpy(&u, v, 8);
+        memcpy(&u, v, 8);
         return u;
     }
     return tk_zero(v, n) ? 0 : ~0ull;
@@ -94,9 +94,9 @@ static void stored(struct tk *t, u64 u, bool exact) {
     u8 v[10];
     unsigned n = t->in->mem.size;
     if (exact && n == 8)
-        rt_memcpy(v, &u, 8);
+        memcpy(v, &u, 8);
     else
-        rt_memset(v, u ? 0xff : 0, n);
+        memset(v, u ? 0xff : 0, n);
     tk_store(t, tk_ea(t), n, v);
 }
 
@@ -243,8 +243,8 @@ void tk_x87_stored(struct tk *t, u64 at, unsigned apart) {
         u8 v[10] = {0};
         u64 u = t->ts->vmmx[r];
         if (!u) continue;
-        rt_memcpy(v, &u, 8);
-        if (exponents[r] != 0xffff) rt_memset(v, 0xff, sizeof v); /* no MMX register: another format */
+        memcpy(v, &u, 8);
+        if (exponents[r] != 0xffff) memset(v, 0xff, sizeof v); /* no MMX register: another format */
         tk_store(t, at, 10, v);
     }
 }
@@ -256,7 +256,7 @@ void tk_x87_loaded(struct tk *t, u64 at, unsigned apart, unsigned top) {
         u16 exponent = 0;
         sh_access(t->ts, at, 10, v);
         tk_value(at + 8, 2, &exponent);
-        rt_memcpy(&u, v, 8);
+        memcpy(&u, v, 8);
         if (v[8] || v[9] || (u && exponent != 0xffff)) u = ~0ull;
         tk_set_mmx(t, (top + i) & 7, u);
         if (u && origins_kept()) origin_to_x87(t, (top + i) & 7);

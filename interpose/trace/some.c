@@ -28,7 +28,7 @@ static void elements(const struct tstate *ts, const struct ip_insn *in, u64 *to)
     rt_vector(indices, in->mem.index);
     for (unsigned i = 0; i < n; i++) {
         i64 index = 0;
-        rt_memcpy(&index, indices + i * size, size);
+        memcpy(&index, indices + i * size, size);
         if (size == 4) index = (int)index;
         u64 at = base + (u64)index * in->mem.scale;
         if (in->mem.addr32) at = (u32)at;

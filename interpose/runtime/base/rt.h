@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "abi/channel.h"
 #include "abi/errors.h"
@@ -180,10 +181,8 @@ static inline bool rt_is_bare(void) { return !(rt.flags & (IP_C_SHADOW | IP_C_HE
 static inline u64 rt_client_end(void) { return rt_is_bare() ? IP_CLIENT_END_BARE : IP_CLIENT_END; }
 
 /* ---- util.c ---------------------------------------------------------------- */
-/* Moves where the compiler knows the size, else calls of what is there. */
-static inline void *rt_memcpy(void *d, const void *s, size_t n) { return __builtin_memcpy(d, s, n); }
-static inline void *rt_memset(void *d, int c, size_t n) { return __builtin_memset(d, c, n); }
-static inline int rt_memcmp(const void *a, const void *b, size_t n) { return __builtin_memcmp(a, b, n); }
+/* Of what <string.h> declares there are memcpy, memset, memmove and memcmp, as the compiler calls them where it makes
+ * no moves; and what has rt_ before its name. */
 size_t rt_strlen(const char *s);
 int rt_strcmp(const char *a, const char *b);
 int rt_strncmp(const char *a, const char *b, size_t n);

@@ -40,7 +40,7 @@ static void make_room(struct tstate *ts, u64 sp, u64 end) {
         *--to = *e;
         kept++;
     }
-    __builtin_memmove(sentinel + 1, to, kept * ENTRY);
+    memmove(sentinel + 1, to, kept * ENTRY);
     ts->cs_top = (u64)(sentinel + kept);
 }
 

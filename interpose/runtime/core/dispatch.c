@@ -201,7 +201,7 @@ static u32 made_alone(u64 key, const u8 *code) {
     u32 host = 0;
     if (a->key != key || !rt_trylock(&alone_lock)) return 0;
     if (a->key == key && a->epoch == rt_drop_epoch() && a->generation == rt.meta->generation &&
-        rt_memcmp(a->code, code, MAX_INSN) == 0)
+        memcmp(a->code, code, MAX_INSN) == 0)
         host = a->host;
     rt_unlock(&alone_lock);
     return host;
@@ -254,7 +254,7 @@ static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
         if (!n) rt_panic(ts, "no translation for 0x%lx", key);
         /* Watch the pages first: a block that others find must not be stale. */
         u64 pages[8];
-        rt_memcpy(pages, s->data, 8 * (n < 8 ? n : 8));
+        memcpy(pages, s->data, 8 * (n < 8 ? n : 8));
         for (u32 i = 0; i < n && i < 8; i++) {
             if (pc == RT_CALL_RETURN)
                 rt_watched_page(ts, pages[i], false); /* nothing is ever mapped there */

@@ -191,7 +191,7 @@ static bool is_enough(struct tstate *ts, struct ip_error *e) {
 struct ip_error *rt_error_begin(struct tstate *ts, int kind) {
     struct ip_error *e = (struct ip_error *)rt_slot(ts)->data;
     _Static_assert(sizeof *e <= IP_SLOT_DATA, "an error fits in a slot");
-    rt_memset(e, 0, __builtin_offsetof(struct ip_error, frames));
+    memset(e, 0, __builtin_offsetof(struct ip_error, frames));
     e->text[0] = 0;
     e->kind = (u32)kind;
     e->pc = rt_pc(ts->pc);

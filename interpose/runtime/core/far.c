@@ -154,8 +154,8 @@ static void jump_or_call(struct tstate *ts, const struct ip_insn *in, bool call)
     u8 pointer[10];
     u16 selector, here;
     if (!get_pointer(ts, &in->mem, offset, pointer)) return;
-    rt_memcpy(&target, pointer, offset);
-    rt_memcpy(&selector, pointer + offset, 2);
+    memcpy(&target, pointer, offset);
+    memcpy(&selector, pointer + offset, 2);
     if (!code_segment(ts, selector, false)) return;
     if (call) {
         u64 words[2] = {ts->pc + in->len, 0};
@@ -300,8 +300,8 @@ static void load_pointer(struct tstate *ts, const struct ip_insn *in) {
     u64 value = 0;
     u16 selector;
     if (!get_pointer(ts, &in->mem, offset, pointer)) return;
-    rt_memcpy(&value, pointer, offset);
-    rt_memcpy(&selector, pointer + offset, 2);
+    memcpy(&value, pointer, offset);
+    memcpy(&selector, pointer + offset, 2);
     u32 seg = in->mnem == IP_MN_LFS ? IP_SEG_FS : in->mnem == IP_MN_LGS ? IP_SEG_GS : IP_SEG_SS;
     if (!load_segment(ts, seg, selector)) return;
     set_register(ts, in->ops[0].reg, in->opsize, value);

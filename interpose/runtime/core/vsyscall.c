@@ -29,13 +29,13 @@ static void find_line(char line[LONGEST]) {
     while ((n = sys3(__NR_read, fd, (long)(text + kept), (long)(sizeof text - kept))) > 0) {
         u64 all = kept + (u64)n;
         kept = all < LONGEST - 1 ? all : LONGEST - 1;
-        __builtin_memmove(text, text + all - kept, kept);
+        memmove(text, text + all - kept, kept);
     }
     sys1(__NR_close, fd);
-    if (kept < tail || rt_memcmp(text + kept - tail, name, tail) != 0) return;
+    if (kept < tail || memcmp(text + kept - tail, name, tail) != 0) return;
     u64 from = kept - tail;
     while (from > 0 && text[from - 1] != '\n') from--;
-    rt_memcpy(line, text + from, kept - from);
+    memcpy(line, text + from, kept - from);
 }
 
 const char *rt_vsyscall_line(void) {

@@ -61,7 +61,7 @@ void debug_show_vectors(struct ip_debug_state *d) {
             size = end;
         d->at[i] = components >> i & 1 ? cpu->state[i].offset : 0;
     }
-    rt_memset(d->xsave, 0, size);
+    memset(d->xsave, 0, size);
     sig_xsave(d->xsave, components);
     rt_x87_image(d->xsave);
     d->components = components ? components : LEGACY;
@@ -69,8 +69,8 @@ void debug_show_vectors(struct ip_debug_state *d) {
 }
 
 static void show(struct tstate *ts, struct ip_debug_state *d, u64 pc, u64 call) {
-    rt_memset(d, 0, offsetof(struct ip_debug_state, xsave));
-    rt_memcpy(d->gpr, ts->gpr, sizeof d->gpr);
+    memset(d, 0, offsetof(struct ip_debug_state, xsave));
+    memcpy(d->gpr, ts->gpr, sizeof d->gpr);
     d->pc = pc;
     d->rflags = (ts->rflags & ~FL_TF) | FIXED | (rt_th(ts)->trap_flag ? FL_TF : 0);
     d->fs_base = ts->client_fs, d->gs_base = ts->client_gs;
@@ -138,7 +138,7 @@ static int wait_at(struct tstate *ts, u32 why, u64 detail, struct sig_info *info
     th->debug_passes = 0;
     th->debug_aside[0] = 0;
     show(ts, d, pc, call);
-    if (info) rt_memcpy(d->siginfo, info, sizeof *info);
+    if (info) memcpy(d->siginfo, info, sizeof *info);
     s->a[0] = why;
     s->a[1] = detail;
     s->len = sizeof *d;
@@ -146,7 +146,7 @@ static int wait_at(struct tstate *ts, u32 why, u64 detail, struct sig_info *info
     u32 go = (u32)s->r[0];
     int sig = (int)s->r[1];
     u64 range[2] = {s->r[2], s->r[3]};
-    if (info) rt_memcpy(info, d->siginfo, sizeof *info);
+    if (info) memcpy(info, d->siginfo, sizeof *info);
     take(ts, d);
     sig_table_tell(ts);
     th->debug_past = go == IP_DBG_GO_PAST && why == IP_DBG_BREAK ? rt_pc(ts->pc) : 0;
@@ -351,20 +351,20 @@ static void keep_vbits(struct tstate *ts) {
     if (!(rt.flags & IP_C_SHADOW)) return;
     struct rt_debug_vbits *b = th->debug_vbits;
     if (!b) th->debug_vbits = b = rt_pages(sizeof *b);
-    rt_memcpy(b->gpr, ts->vgpr, sizeof b->gpr);
-    rt_memcpy(b->k, ts->vk, sizeof b->k);
-    rt_memcpy(b->mmx, ts->vmmx, sizeof b->mmx);
-    rt_memcpy(b->vec, ts->vvec, sizeof b->vec);
+    memcpy(b->gpr, ts->vgpr, sizeof b->gpr);
+    memcpy(b->k, ts->vk, sizeof b->k);
+    memcpy(b->mmx, ts->vmmx, sizeof b->mmx);
+    memcpy(b->vec, ts->vvec, sizeof b->vec);
     b->umask = ts->umask, b->flags = ts->vflags, b->fsw = ts->vfsw;
 }
 
 static void restore_vbits(struct tstate *ts) {
     const struct rt_debug_vbits *b = rt_th(ts)->debug_vbits;
     if (!b) return;
-    rt_memcpy(ts->vgpr, b->gpr, sizeof b->gpr);
-    rt_memcpy(ts->vk, b->k, sizeof b->k);
-    rt_memcpy(ts->vmmx, b->mmx, sizeof b->mmx);
-    rt_memcpy(ts->vvec, b->vec, sizeof b->vec);
+    memcpy(ts->vgpr, b->gpr, sizeof b->gpr);
+    memcpy(ts->vk, b->k, sizeof b->k);
+    memcpy(ts->vmmx, b->mmx, sizeof b->mmx);
+    memcpy(ts->vvec, b->vec, sizeof b->vec);
     ts->umask = b->umask, ts->vflags = b->flags, ts->vfsw = b->fsw;
 }
 

@@ -61,20 +61,20 @@ static u64 implicit_hit(const struct tstate *ts, const struct ip_insn *in, const
 
 static u64 element(const u8 *v, u32 size, u32 i) {
     u64 value = 0;
-    rt_memcpy(&value, v + (u64)i * size, size);
+    memcpy(&value, v + (u64)i * size, size);
     return value;
 }
 
 /* A vector register's 64 bytes, out of the components that hold its parts. */
 static void vector(const struct ip_debug_state *d, u32 reg, u8 *out) {
-    rt_memset(out, 0, 64);
+    memset(out, 0, 64);
     if (reg >= 16) {
-        if (d->at[7]) rt_memcpy(out, d->xsave + d->at[7] + 64 * (reg - 16), 64);
+        if (d->at[7]) memcpy(out, d->xsave + d->at[7] + 64 * (reg - 16), 64);
         return;
     }
-    rt_memcpy(out, d->xsave + 160 + 16 * reg, 16);
-    if (d->at[2]) rt_memcpy(out + 16, d->xsave + d->at[2] + 16 * reg, 16);
-    if (d->at[6]) rt_memcpy(out + 32, d->xsave + d->at[6] + 32 * reg, 32);
+    memcpy(out, d->xsave + 160 + 16 * reg, 16);
+    if (d->at[2]) memcpy(out + 16, d->xsave + d->at[2] + 16 * reg, 16);
+    if (d->at[6]) memcpy(out + 32, d->xsave + d->at[6] + 32 * reg, 32);
 }
 
 /* The registers, where a thread that stops shows them; it has no request under way. */
@@ -126,7 +126,7 @@ static u64 sparse_hit(struct tstate *ts, const struct ip_insn *in) {
     u8 indices[64], mask[64];
     u64 on = 0, found = 0;
     vector(d, m->index, indices);
-    if (evex && d->at[5]) rt_memcpy(&on, d->xsave + d->at[5] + 8 * in->evex_k, 8);
+    if (evex && d->at[5]) memcpy(&on, d->xsave + d->at[5] + 8 * in->evex_k, 8);
     if (!evex) vector(d, in->ops[2].reg, mask);
     for (u32 i = 0; i < n && !found; i++) {
         if (evex ? !(on >> i & 1) : !(mask[(i + 1) * size - 1] >> 7)) continue;

@@ -38,7 +38,7 @@ struct builder {
 
 static u64 push_bytes(struct builder *b, const void *p, u64 n) {
     b->sp -= n;
-    rt_memcpy((void *)b->sp, p, n);
+    memcpy((void *)b->sp, p, n);
     return b->sp;
 }
 
@@ -142,7 +142,7 @@ void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_ima
             continue;
         }
         u64 n = rt_strlen((const char *)*p) + 1;
-        rt_memcpy((void *)at, (const void *)*p, n);
+        memcpy((void *)at, (const void *)*p, n);
         *b.out++ = at;
         at += n;
     }
@@ -158,10 +158,10 @@ void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_ima
     *b.out++ = AT_NULL;
     *b.out++ = 0;
     rt_auxv_words = (u64)(b.out - auxv) < RT_AUXV_MAX ? (u64)(b.out - auxv) : RT_AUXV_MAX;
-    rt_memcpy(rt_auxv, auxv, rt_auxv_words * 8);
+    memcpy(rt_auxv, auxv, rt_auxv_words * 8);
     u64 used = (u64)(b.out - table) * 8;
     b.sp = RT_ROUND_DOWN(b.sp - used, 16);
-    rt_memcpy((void *)b.sp, table, used);
+    memcpy((void *)b.sp, table, used);
     rt_free_pages(table, words * 8);
     ts->gpr[IP_RSP] = b.sp;
     rt.auxv_sp = b.sp;

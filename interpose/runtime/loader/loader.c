@@ -150,7 +150,7 @@ static void map_segment(struct tstate *ts, const struct file *f, const Elf64_Phd
         host_map(f, start, file_page_end - start, zero_tail ? host | PROT_READ | PROT_WRITE : host, MAP_FIXED, f->fd,
                  off);
         if (zero_tail) {
-            rt_memset((void *)file_end, 0, file_page_end - file_end);
+            memset((void *)file_end, 0, file_page_end - file_end);
             sys3(__NR_mprotect, (long)start, (long)(file_page_end - start), host);
         }
         record(ts, model, start, file_page_end, off, prot);
@@ -206,7 +206,7 @@ static void map_image(struct tstate *ts, const char *name, struct rt_image *im, 
     f.size = (u64)st.st_size;
     if (f.size < SELFMAG) rt_die("%s: not an ELF file", name);
     read_exactly(&f, f.eh.e_ident, SELFMAG, 0, "the first bytes");
-    if (rt_memcmp(f.eh.e_ident, ELFMAG, SELFMAG) != 0) rt_die("%s: not an ELF file", name);
+    if (memcmp(f.eh.e_ident, ELFMAG, SELFMAG) != 0) rt_die("%s: not an ELF file", name);
     read_exactly(&f, &f.eh, sizeof f.eh, 0, "the ELF header");
     check_header(&f);
     f.ph = rt_pages(MAX_PHDR_BYTES);

@@ -38,7 +38,7 @@ static u64 hex(const char **p) {
 
 static bool ends_with(const char *line, u64 len, const char *name) {
     u64 n = rt_strlen(name);
-    return len >= n && rt_memcmp(line + len - n, name, n) == 0;
+    return len >= n && memcmp(line + len - n, name, n) == 0;
 }
 
 /* Its mappings in ascending order, from the kernel's list; they must touch. */

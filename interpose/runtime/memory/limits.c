@@ -83,13 +83,12 @@ _Static_assert(sizeof(struct rlimit64) * N_LIMITS == RT_LIMITS_BYTES, "rt.h");
 _Static_assert(N_LIMITS == sizeof((struct rt_thread *)0)->own_limits / sizeof(struct rlimit64), "rt.h");
 
 void rt_limits_save(struct rt_thread *th, void *to) {
-    for (u32 i = 0; i < N_LIMITS; i++)
-        rt_memcpy((struct rlimit64 *)to + i, guest_limit(th, i), sizeof(struct rlimit64));
+    for (u32 i = 0; i < N_LIMITS; i++) memcpy((struct rlimit64 *)to + i, guest_limit(th, i), sizeof(struct rlimit64));
 }
 
 void rt_limits_restore(const void *from) {
     for (u32 i = 0; i < N_LIMITS; i++) {
-        rt_memcpy(&limits[i].guest, (const struct rlimit64 *)from + i, sizeof(struct rlimit64));
+        memcpy(&limits[i].guest, (const struct rlimit64 *)from + i, sizeof(struct rlimit64));
         limits[i].lifted = !same(&limits[i].guest, &limits[i].kernel);
     }
 }

@@ -48,7 +48,7 @@ static void leave_old_code(struct tstate *ts, u64 dropped_before) {
 
 static bool is_elf(int fd) {
     u8 magic[4] = {0};
-    return sys4(__NR_pread64, fd, (long)magic, 4, 0) == 4 && rt_memcmp(magic, "\177ELF", 4) == 0;
+    return sys4(__NR_pread64, fd, (long)magic, 4, 0) == 4 && memcmp(magic, "\177ELF", 4) == 0;
 }
 
 /* Page size that a mapping must respect. */

@@ -51,7 +51,7 @@ static u32 first_page(u64 addr) {
 static bool follows(u32 i) { return i > 0 && i < n_pages && pages[i] == pages[i - 1] + RT_PAGE; }
 
 static void add_page(u32 i, u64 page) {
-    __builtin_memmove(&pages[i + 1], &pages[i], (n_pages - i) * sizeof *pages);
+    memmove(&pages[i + 1], &pages[i], (n_pages - i) * sizeof *pages);
     pages[i] = page;
     __atomic_store_n(&n_pages, n_pages + 1, __ATOMIC_RELEASE);
     n_runs = n_runs + !follows(i) - follows(i + 1);
@@ -61,7 +61,7 @@ static void remove_pages(u32 first, u32 end) {
     if (first == end) return;
     for (u32 i = first; i < end; i++) n_runs -= !follows(i);
     n_runs += follows(end);
-    __builtin_memmove(&pages[first], &pages[end], (n_pages - end) * sizeof *pages);
+    memmove(&pages[first], &pages[end], (n_pages - end) * sizeof *pages);
     __atomic_store_n(&n_pages, n_pages - (end - first), __ATOMIC_RELEASE);
 }
 

@@ -48,7 +48,7 @@ static bool still_open(u64 dev, u64 ino) {
             u16 len;
             int fd = 0;
             struct stat st;
-            rt_memcpy(&len, entry + 16, sizeof len);
+            memcpy(&len, entry + 16, sizeof len);
             for (const u8 *c = entry + 19; *c >= '0' && *c <= '9'; c++) fd = fd * 10 + (*c - '0');
             found = entry[19] >= '0' && entry[19] <= '9' && sys2(__NR_fstat, fd, (long)&st) == 0 && st.st_dev == dev &&
                     st.st_ino == ino && can_write(fd);
@@ -64,14 +64,14 @@ bool mm_file_is_open(const struct rt_seg *s, int fd) {
 
 /* This process's memory: a debugger writes to that of others all the time. */
 static bool is_mem(const char *path, long n) {
-    return n > 10 && rt_strncmp(path, "/proc/", 6) == 0 && rt_memcmp(path + n - 4, "/mem", 4) == 0;
+    return n > 10 && rt_strncmp(path, "/proc/", 6) == 0 && memcmp(path + n - 4, "/mem", 4) == 0;
 }
 
 static bool is_own_mem(const char *path, long n) {
     char self[16];
     if (!is_mem(path, n)) return false;
     long k = sys3(__NR_readlink, (long)"/proc/self", (long)self, sizeof self); /* by that mount's numbers */
-    return k > 0 && k < n - 6 && rt_memcmp(path + 6, self, (u64)k) == 0 && path[6 + k] == '/';
+    return k > 0 && k < n - 6 && memcmp(path + 6, self, (u64)k) == 0 && path[6 + k] == '/';
 }
 
 static bool is_mem_file(int fd) {

@@ -127,12 +127,12 @@ u32 mm_intern_path(const char *path) {
     u32 next;
     for (u32 at = *head; at != 0; at = next) {
         if (rt_strcmp(rt_paths + at, path) == 0) return at;
-        rt_memcpy(&next, rt_paths + at - sizeof next, sizeof next);
+        memcpy(&next, rt_paths + at - sizeof next, sizeof next);
     }
     if (paths_used + sizeof next + len > PATH_BYTES) return 0; /* a mapping without a name: only reports suffer */
     u32 at = paths_used + (u32)sizeof next;
-    rt_memcpy(rt_paths + paths_used, head, sizeof next);
-    rt_memcpy(rt_paths + at, path, len);
+    memcpy(rt_paths + paths_used, head, sizeof next);
+    memcpy(rt_paths + at, path, len);
     paths_used = at + (u32)len;
     *head = at;
     return at;
@@ -166,7 +166,7 @@ u64 mm_new_object(void) {
 /* ---- changing the table -------------------------------------------------------------- */
 
 static void move_to(struct rt_seg *first) {
-    __builtin_memmove(first, rt_segs, rt_nsegs * sizeof *first);
+    memmove(first, rt_segs, rt_nsegs * sizeof *first);
     begin_at(first);
 }
 
@@ -176,10 +176,10 @@ static void open_slot(u32 at) {
     if (rt_nsegs >= MM_MANY_SEGS) rt_spare_mappings();
     if (rt_segs == room || rt_segs + rt_nsegs == room + ROOM) move_to(room + (ROOM - rt_nsegs) / 2);
     if (at < rt_nsegs / 2) {
-        __builtin_memmove(rt_segs - 1, rt_segs, at * sizeof *rt_segs);
+        memmove(rt_segs - 1, rt_segs, at * sizeof *rt_segs);
         begin_at(rt_segs - 1);
     } else {
-        __builtin_memmove(&rt_segs[at + 1], &rt_segs[at], (rt_nsegs - at) * sizeof *rt_segs);
+        memmove(&rt_segs[at + 1], &rt_segs[at], (rt_nsegs - at) * sizeof *rt_segs);
     }
     rt_nsegs++;
 }
@@ -187,10 +187,10 @@ static void open_slot(u32 at) {
 static void close_slots(u32 at, u32 count) {
     u32 behind = rt_nsegs - at - count;
     if (at < behind) {
-        __builtin_memmove(rt_segs + count, rt_segs, at * sizeof *rt_segs);
+        memmove(rt_segs + count, rt_segs, at * sizeof *rt_segs);
         begin_at(rt_segs + count);
     } else {
-        __builtin_memmove(&rt_segs[at], &rt_segs[at + count], behind * sizeof *rt_segs);
+        memmove(&rt_segs[at], &rt_segs[at + count], behind * sizeof *rt_segs);
     }
     rt_nsegs -= count;
 }
@@ -248,7 +248,7 @@ void mm_announce(struct tstate *ts, u32 index) {
     slot->a[6] = (u64)mapped_fd;
     slot->a[7] = mm_written_elsewhere(s);
     slot->len = (u32)len;
-    rt_memcpy(slot->data, path, len + 1);
+    memcpy(slot->data, path, len + 1);
     rt_request_python(ts, IP_R_MAPPED);
 }
 

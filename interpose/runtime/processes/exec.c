@@ -123,7 +123,7 @@ static long ask(struct tstate *ts, const char *path, const u64 *lead, u32 n_lead
         rt_hook_thread_end(ts);
     else
         rt_hook_leaving(ts, true);
-    rt_memcpy(s->data, path, len);
+    memcpy(s->data, path, len);
     for (u32 i = 0; i < n_lead + (argc > skip ? argc - skip : 0); i++) {
         u64 arg = i < n_lead ? lead[i] : guest_word(argv + 8ull * (i - n_lead + skip));
         long r = rt_strncpy_from((char *)s->data + len, arg, IP_SLOT_DATA - len);
@@ -208,9 +208,9 @@ static bool is_runtime(const char *head, u64 n) {
     Elf64_Ehdr eh;
     Elf64_Phdr ph;
     if (n < sizeof eh) return false;
-    rt_memcpy(&eh, head, sizeof eh);
+    memcpy(&eh, head, sizeof eh);
     for (u64 i = 0, at = eh.e_phoff; i < eh.e_phnum && at <= n - sizeof ph; i++, at += sizeof ph) {
-        rt_memcpy(&ph, head + at, sizeof ph);
+        memcpy(&ph, head + at, sizeof ph);
         if (ph.p_type == PT_LOAD) return eh.e_type == ET_EXEC && ph.p_vaddr == IP_RT_BASE;
     }
     return false;
@@ -237,13 +237,13 @@ static bool is_program(struct work *w, long fd, const char *head, u64 n) {
     Elf64_Ehdr eh;
     Elf64_Phdr ph;
     if (n < sizeof eh) return false;
-    rt_memcpy(&eh, head, sizeof eh);
+    memcpy(&eh, head, sizeof eh);
     if (!is_elf_here(&eh)) return false;
     for (u32 i = 0; i < eh.e_phnum; i++) {
         long at = (long)(eh.e_phoff + i * sizeof ph);
         if (sys4(__NR_pread64, fd, (long)&ph, sizeof ph, at) != sizeof ph) return false;
         if (ph.p_type != PT_INTERP) continue;
-        rt_memset(w->loader, 0, sizeof w->loader);
+        memset(w->loader, 0, sizeof w->loader);
         return ph.p_filesz >= 2 && ph.p_filesz <= PATH_SIZE &&
                sys4(__NR_pread64, fd, (long)w->loader, (long)ph.p_filesz, (long)ph.p_offset) == (long)ph.p_filesz &&
                w->loader[ph.p_filesz - 1] == 0 && executable_elf(w->loader);
@@ -254,35 +254,35 @@ static bool is_program(struct work *w, long fd, const char *head, u64 n) {
 /* An ELF file for this machine, through scripts; false: leave it to the kernel.
  * name: what a script's interpreter is told. */
 static bool resolve(struct work *w, const struct exec_args *x, const char *first, const char *name) {
-    rt_memcpy(w->program, first, rt_strlen(first) + 1);
+    memcpy(w->program, first, rt_strlen(first) + 1);
     for (u32 level = 0;; level++) {
         char head[SCRIPT_LINE + 1] = {0}, *interp, *arg;
         if (!executable(w->program) || privileged(w->program)) return false;
         long fd = sys4(__NR_openat, AT_FDCWD, (long)w->program, O_RDONLY | O_CLOEXEC, 0);
         if (fd < 0) return false;
         long n = busy(fd) ? 0 : sys3(__NR_read, fd, (long)head, SCRIPT_LINE);
-        bool is_elf = n >= 4 && rt_memcmp(head, "\177ELF", 4) == 0;
+        bool is_elf = n >= 4 && memcmp(head, "\177ELF", 4) == 0;
         bool runs = is_elf && is_program(w, fd, head, (u64)n) && !is_runtime(head, (u64)n);
         sys1(__NR_close, fd);
         if (is_elf) return runs;
         if (n < 4) return false;
         if (head[0] != '#' || head[1] != '!' || level == SCRIPT_LEVELS || (level == 0 && x->closes)) return false;
         char *line = w->line[level];
-        rt_memcpy(line, head, sizeof head);
+        memcpy(line, head, sizeof head);
         if (!parse_script(line, &interp, &arg)) return false;
         const char *told = level == 0 ? name : w->program;
-        rt_memcpy(w->script[level], told, rt_strlen(told) + 1);
+        memcpy(w->script[level], told, rt_strlen(told) + 1);
         /* Before what is there: the interpreter, its argument; argv[0] of the
          * script is replaced by its path. */
         u64 insert[3] = {(u64)interp, (u64)arg, (u64)w->script[level]};
         u32 n_insert = 0, keep = w->n_lead ? w->n_lead - 1 : 0;
         u64 old[2 * SCRIPT_LEVELS + 1];
-        rt_memcpy(old, w->lead + 1, keep * sizeof *old);
+        memcpy(old, w->lead + 1, keep * sizeof *old);
         for (u32 i = 0; i < 3; i++)
             if (insert[i]) w->lead[n_insert++] = insert[i];
-        rt_memcpy(w->lead + n_insert, old, keep * sizeof *old);
+        memcpy(w->lead + n_insert, old, keep * sizeof *old);
         w->n_lead = n_insert + keep;
-        rt_memcpy(w->program, interp, rt_strlen(interp) + 1);
+        memcpy(w->program, interp, rt_strlen(interp) + 1);
     }
 }
 
@@ -352,8 +352,8 @@ void rt_carried_over(struct tstate *ts) {
     u64 bytes = rt.chan->carried;
     if (bytes == 0) return;
     u8 *copy = rt_pages(bytes); /* the slots are needed from now on */
-    rt_memcpy(copy, c, bytes);
-    rt_memset(c, 0, bytes);
+    memcpy(copy, c, bytes);
+    memset(c, 0, bytes);
     c = (struct carried *)copy;
     rt.tracer = (u32)c->tracer;
     rt_limits_restore(c->limits);
@@ -422,7 +422,7 @@ static bool path_from_here(struct work *w, struct exec_args *x, char *out) {
     }
     u64 rest = rt_strlen(w->path) + 1;
     if (len + rest > PATH_SIZE) return false;
-    rt_memcpy(out + len, w->path, rest);
+    memcpy(out + len, w->path, rest);
     return out[0] != 0;
 }
 
@@ -442,7 +442,7 @@ static long exec_any(struct tstate *ts, struct exec_args *x, u64 guest_path) {
     /* The guest's own program, where the kernel or the next image would see a runtime. */
     bool traces = (rt.chan->config_flags & IP_C_TRACE_CHILDREN) != 0; /* --trace-children may change at run time */
     if ((!rt_exe_is_programs || traces) && rt_names_own_exe(x->dirfd, guest_path))
-        rt_memcpy(w->path, rt.exe_path, rt_strlen(rt.exe_path) + 1);
+        memcpy(w->path, rt.exe_path, rt_strlen(rt.exe_path) + 1);
     bool known = path_from_here(w, x, here) && executable(here) && !odd_flags(x, here);
     if (known && traces && !has_debugger() && readable(x->argv) && resolve(w, x, here, w->name)) {
         r = traced(ts, x, w);

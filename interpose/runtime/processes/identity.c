@@ -50,7 +50,7 @@ static bool leave_own_file(void) {
     u32 n = eh->e_phnum < 8 ? eh->e_phnum : 8;
     u64 all = ~0ull, before;
     bool ok = true;
-    rt_memcpy(segs, ph, n * sizeof *segs);
+    memcpy(segs, ph, n * sizeof *segs);
     sys4(__NR_rt_sigprocmask, SET_MASK, (long)&all, (long)&before, sizeof before);
     for (u32 i = 0; i < n && ok; i++) {
         u64 lo = RT_ROUND_DOWN(segs[i].p_vaddr, RT_PAGE);
@@ -61,7 +61,7 @@ static bool leave_own_file(void) {
         long copy = rt_own_map(len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
         ok = copy > 0;
         if (!ok) break;
-        rt_memcpy((void *)copy, (const void *)lo, len);
+        memcpy((void *)copy, (const void *)lo, len);
         sys3(__NR_madvise, copy, (long)len, MADV_DONTDUMP);
         ok = sys3(__NR_mprotect, copy, (long)len, prot) == 0 &&
              sys5(__NR_mremap, copy, (long)len, (long)len, MREMAP_MAYMOVE | MREMAP_FIXED, (long)lo) == (long)lo;

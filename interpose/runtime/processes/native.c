@@ -36,7 +36,7 @@ static bool strings(u64 *words, __u64 *lo, __u64 *hi) {
 static void restore_brk(struct tstate *ts) {
     struct prctl_mm_map m;
     u64 words = rt.auxv_sp + 8, rdi = ts->gpr[IP_RDI];
-    rt_memset(&m, 0, sizeof m);
+    memset(&m, 0, sizeof m);
     if (!strings(&words, &m.arg_start, &m.arg_end) || !strings(&words, &m.env_start, &m.env_end)) return;
     ts->gpr[IP_RDI] = 0;
     m.brk = (u64)rt_sys_brk(ts);

@@ -99,7 +99,7 @@ static void named(struct tstate *ts, u64 name) {
     struct ip_slot *s = rt_slot(ts);
     if (rt_th(ts)->vfork_child) return;
     thread_is_named(ts);
-    rt_memset(s->data, 0, THREAD_NAME + 1);
+    memset(s->data, 0, THREAD_NAME + 1);
     rt_strncpy_from((char *)s->data, name, THREAD_NAME);
     s->data[THREAD_NAME] = 0;
     s->len = THREAD_NAME;

@@ -177,7 +177,7 @@ static void become_child(struct tstate *ts, const int fds[4], u64 epoch, const s
     rt.final_calls = false; /* of another thread, when it called fork */
     remap(fds[0], 0, IP_CHAN_BASE, IP_CHAN_BYTES, PROT_READ | PROT_WRITE);
     remap(fds[0], IP_CHAN_BYTES, IP_XLT_BASE, IP_XLT_MAX, PROT_READ | PROT_WRITE);
-    rt_memcpy(rt.chan->rt_symbols, published->symbols, sizeof published->symbols);
+    memcpy(rt.chan->rt_symbols, published->symbols, sizeof published->symbols);
     remap(fds[1], 0, IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC);
     remap(fds[1], 0, IP_XLT_CACHE, IP_CACHE_MAX, PROT_READ | PROT_WRITE);
     rt_cache_for_perf();
@@ -308,7 +308,7 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
     }
     traced_fork(ts, true);
     struct published published;
-    rt_memcpy(published.symbols, rt.chan->rt_symbols, sizeof published.symbols);
+    memcpy(published.symbols, rt.chan->rt_symbols, sizeof published.symbols);
     long r = clone_call(&k, rq_size, NULL);
     if (r != 0) {
         if (holds) sig_admit_end(ts);

@@ -155,7 +155,7 @@ static void renew(struct tstate *ts) {
     k->ts = ts;
     k->stack_base = th->stack_base, k->stack_size = th->stack_size;
     k->sigstack_base = th->sigstack_base, k->sigstack_size = th->sigstack_size;
-    rt_memcpy(ts, &keep, sizeof keep);
+    memcpy(ts, &keep, sizeof keep);
     sig_priv(ts)->vsave = vsave;
     if (vsave)
         for (u32 i = 0; i < SIG_VSAVES; i++) vsave[i].frame = 0;
@@ -280,7 +280,7 @@ __attribute__((used)) RT_NORETURN void thread_start(struct tstate *ts) {
 
 /* The guest's registers as the kernel copies them; the call returns 0. */
 static void copy_state(struct tstate *from, struct tstate *to, u64 sp) {
-    rt_memcpy(to->gpr, from->gpr, sizeof to->gpr);
+    memcpy(to->gpr, from->gpr, sizeof to->gpr);
     to->pc = rt_th(from)->syscall_restart_pc + 2;
     to->rflags = from->rflags;
     to->gpr[IP_RAX] = 0;
@@ -289,17 +289,17 @@ static void copy_state(struct tstate *from, struct tstate *to, u64 sp) {
     if (sp) to->gpr[IP_RSP] = sp;
     to->client_fs = from->client_fs;
     to->client_gs = from->client_gs;
-    rt_memcpy(to->client_sel, from->client_sel, sizeof to->client_sel);
+    memcpy(to->client_sel, from->client_sel, sizeof to->client_sel);
     to->bbcount = from->bbcount;
     to->stack_lo = from->stack_lo;
     to->stack_hi = from->stack_hi;
     to->stack_shared = from->stack_shared;
     to->stack_looks = from->stack_looks;
     if (!(rt.flags & IP_C_SHADOW)) return;
-    rt_memcpy(to->vgpr, from->vgpr, sizeof to->vgpr);
-    rt_memcpy(to->vk, from->vk, sizeof to->vk);
-    rt_memcpy(to->vmmx, from->vmmx, sizeof to->vmmx);
-    rt_memcpy(to->vvec, from->vvec, sizeof to->vvec);
+    memcpy(to->vgpr, from->vgpr, sizeof to->vgpr);
+    memcpy(to->vk, from->vk, sizeof to->vk);
+    memcpy(to->vmmx, from->vmmx, sizeof to->vmmx);
+    memcpy(to->vvec, from->vvec, sizeof to->vvec);
     to->vflags = from->vflags;
     to->vfsw = from->vfsw;
     to->umask = from->umask;
@@ -355,7 +355,7 @@ static u64 child_sp(const struct clone_request *rq) { return rq->stack ? rq->sta
 static void copy_callstack(struct tstate *from, struct tstate *to) {
     u64 used = from->cs_top + sizeof(struct ip_csent) - from->cs_base;
     if (!from->cs_base || used > to->cs_limit - to->cs_base || used > (1u << 20)) return;
-    rt_memcpy((void *)to->cs_base, (void *)from->cs_base, used);
+    memcpy((void *)to->cs_base, (void *)from->cs_base, used);
     to->cs_top = to->cs_base + used - sizeof(struct ip_csent);
 }
 

@@ -68,7 +68,7 @@ static struct proc_file parse(const char *path, u64 len) {
     if (f.leaf == PROC_OTHER) return f;
     u64 end = slash - 1;
     if (!number_before(path, &end, &n)) return (struct proc_file){PROC_OTHER, 0};
-    if (end >= 5 && rt_memcmp(path + end - 5, "/task", 5) == 0) {
+    if (end >= 5 && memcmp(path + end - 5, "/task", 5) == 0) {
         f.tid = (u32)n;
         end -= 5;
         if (!number_before(path, &end, &n)) return (struct proc_file){PROC_OTHER, 0};
@@ -127,7 +127,7 @@ static bool same_file(const struct stat *a, int fd) {
 bool rt_names_own_exe(int dirfd, u64 path) {
     char text[PATH_SIZE], target[PATH_SIZE];
     long n = rt_strncpy_from(text, path, sizeof text);
-    if (n < 3 || rt_memcmp(text + n - 3, "exe", 3) != 0 || (n > 3 && text[n - 4] != '/')) return false;
+    if (n < 3 || memcmp(text + n - 3, "exe", 3) != 0 || (n > 3 && text[n - 4] != '/')) return false;
     long r = sys4(__NR_readlinkat, dirfd, (long)text, (long)target, PATH_SIZE - 1);
     if (r <= 0) return false;
     target[r] = 0;
@@ -155,7 +155,7 @@ static bool is_exe_link(int dirfd, u64 path) {
     if (rt_copy_from(text, path, 1) != 0 || text[0] != 0) return false;
     rt_snprintf(link, sizeof link, "/proc/self/fd/%d", dirfd);
     long n = sys3(__NR_readlink, (long)link, (long)text, sizeof text - 1);
-    if (n < 5 || rt_memcmp(text + n - 4, "/exe", 4) != 0) return false;
+    if (n < 5 || memcmp(text + n - 4, "/exe", 4) != 0) return false;
     n = sys4(__NR_readlinkat, dirfd, (long)"", (long)target, PATH_SIZE - 1);
     target[n > 0 ? n : 0] = 0;
     return n > 0 && rt_strcmp(target, runtime_path) == 0;

@@ -122,7 +122,7 @@ bool proc_status_text(struct tstate *ts, u32 tid, int fd, struct proc_text *t) {
         if (n == 0 && (rt_strncmp(p, "SigIgn:", 7) == 0 || rt_strncmp(p, "SigCgt:", 7) == 0))
             n = (u64)rt_snprintf(out, 64, "%.7s\t%016lx\n", p, handled(ts, p[3] == 'I'));
         if (n == 0 && rt_strncmp(p, "FDSize:", 7) == 0) n = (u64)rt_snprintf(out, 64, "FDSize:\t%lu\n", fd_slots());
-        if (n == 0) rt_memcpy(out, p, n = (u64)(next - p));
+        if (n == 0) memcpy(out, p, n = (u64)(next - p));
         t->len += n;
     }
     proc_text_free(&kernel);
@@ -206,7 +206,7 @@ bool proc_limits_text(int fd, struct proc_text *t) {
             n += limit_word(t->at + t->len + n, max);
             n += (u64)rt_snprintf(t->at + t->len + n, 64, "%-10s\n", "bytes");
         }
-        if (n == 0) rt_memcpy(t->at + t->len, p, n = (u64)(next - p));
+        if (n == 0) memcpy(t->at + t->len, p, n = (u64)(next - p));
         t->len += n;
     }
     proc_text_free(&kernel);

@@ -336,7 +336,7 @@ bool proc_numa_text(int fd, struct proc_text *t) {
             u64 lo = hex(&q);
             next = proc_next_line(p);
             if (guests_share(lo, lo + RT_PAGE, &s) == 0) continue;
-            rt_memcpy(t->at + t->len, p, (u64)(next - p));
+            memcpy(t->at + t->len, p, (u64)(next - p));
             t->len += (u64)(next - p);
         }
         rt_mm_unlock();

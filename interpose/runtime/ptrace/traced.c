@@ -27,7 +27,7 @@
 
 void traced_init(struct tstate *ts) {
     struct rt_trace *t = rt_trace(ts);
-    rt_memset(t, 0, sizeof *t);
+    memset(t, 0, sizeof *t);
     t->magic = RT_TRACE_MAGIC;
     t->orig_rax = NO_CALL;
 }
@@ -77,7 +77,7 @@ static void show_x87(void) {
     u8 image[512] __attribute__((aligned(16)));
     u64 at;
     __asm__ volatile("fxsave64 %0" : "=m"(image));
-    rt_memcpy(&at, image + 8, sizeof at);
+    memcpy(&at, image + 8, sizeof at);
     if (at - IP_CACHE_BASE >= (u64)IP_CACHE_MAX) return;
     rt_x87_image(image);
     __asm__ volatile("fxrstor64 %0" : : "m"(image));

@@ -160,7 +160,7 @@ static long call_info(struct peer *p, struct tstate *ts, u64 size, u64 to) {
         c.op = entry ? PTRACE_SYSCALL_INFO_ENTRY : PTRACE_SYSCALL_INFO_SECCOMP;
         c.entry.data = (u32)p->t.message;
         c.entry.nr = (u64)(i64)(int)r.orig_ax;
-        rt_memcpy(c.entry.args, args, sizeof args64);
+        memcpy(c.entry.args, args, sizeof args64);
         n = offsetof(struct call_info, entry.data) + (entry ? 0 : sizeof c.entry.data);
     } else if (p->kind == RT_STOP_EXIT && marked) {
         c.op = PTRACE_SYSCALL_INFO_EXIT;
@@ -207,7 +207,7 @@ static void wrote(struct peer *p, u64 lo, u64 hi) {
         both[0] = p->t.dirty[0] < lo ? p->t.dirty[0] : lo;
         both[1] = p->t.dirty[1] > hi ? p->t.dirty[1] : hi;
     }
-    rt_memcpy(p->t.dirty, both, sizeof both);
+    memcpy(p->t.dirty, both, sizeof both);
     u64 to = p->ts + offsetof(struct tstate, runtime_area) + RT_TRACE_OFFSET + offsetof(struct rt_trace, dirty);
     peer_write(p->tid, to, both, sizeof both);
 }

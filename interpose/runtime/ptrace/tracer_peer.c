@@ -38,7 +38,7 @@ long peer_read(u32 tid, u64 at, void *to, u64 len) {
         u64 word, skip = (at + done) & 7, n = 8 - skip < len - done ? 8 - skip : len - done;
         long r = peer_ptrace(PTRACE_PEEKDATA, tid, at + done - skip, &word);
         if (r < 0) return r;
-        rt_memcpy((u8 *)to + done, (u8 *)&word + skip, n);
+        memcpy((u8 *)to + done, (u8 *)&word + skip, n);
         done += n;
     }
     return 0;
@@ -50,7 +50,7 @@ long peer_write(u32 tid, u64 at, const void *from, u64 len) {
     for (u64 done = 0; done < len;) {
         u64 word, skip = (at + done) & 7, n = 8 - skip < len - done ? 8 - skip : len - done;
         long r = peer_ptrace(PTRACE_PEEKDATA, tid, at + done - skip, &word);
-        rt_memcpy((u8 *)&word + skip, (const u8 *)from + done, n);
+        memcpy((u8 *)&word + skip, (const u8 *)from + done, n);
         if (r == 0) r = peer_ptrace(PTRACE_POKEDATA, tid, at + done - skip, (const void *)word);
         if (r < 0) return r;
         done += n;
@@ -92,7 +92,7 @@ static u32 kind_of(const struct peer *p, bool has_info, const struct sig_info *i
 long peer_look(u32 tid, struct peer *p) {
     struct sig_info info;
     struct tracee *known = tracer_find(tid, false);
-    rt_memset(p, 0, sizeof *p);
+    memset(p, 0, sizeof *p);
     p->tid = tid;
     long r = peer_ptrace(GETREGS, tid, 0, &p->host);
     if (r < 0) return r;

@@ -125,7 +125,7 @@ _Static_assert(sizeof(struct child_info) == 128, "siginfo_t");
 
 /* Is the task stopped or gone, as wait would tell?  0: no. */
 static long waitable(u32 tid, struct child_info *info) {
-    rt_memset(info, 0, sizeof *info);
+    memset(info, 0, sizeof *info);
     long r = sys5(__NR_waitid, P_PID, (long)tid, (long)info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL, 0);
     return r < 0 ? r : info->pid != 0;
 }
@@ -178,10 +178,10 @@ bool tracer_hides(struct tstate *ts, struct sig_info *info) {
     struct rt_thread *th = rt_th(ts);
     struct child_info child;
     struct peer p;
-    rt_memcpy(&child, info, sizeof child);
+    memcpy(&child, info, sizeof child);
     if (info->signo != SIG_CHLD || !is_stop(&child)) return false;
     if (th->tracing) {
-        rt_memcpy(th->heard, info, sizeof *info);
+        memcpy(th->heard, info, sizeof *info);
         th->tracing = 2;
         return true;
     }
@@ -206,7 +206,7 @@ bool tracer_hides(struct tstate *ts, struct sig_info *info) {
     tracer_works(ts, false);
     if (!hidden && status) {
         child.status = (int)(status >> 8 & 0x7f);
-        rt_memcpy(info, &child, sizeof child);
+        memcpy(info, &child, sizeof child);
     }
     return hidden;
 }
@@ -249,7 +249,7 @@ static bool serves_others(u64 options, u32 tid) {
 /* args is a call's that waits for tid; the same with WNOHANG until something has come. */
 static long serve(struct tstate *ts, long nr, const u64 args[6], u32 options, u32 tid, const int *came) {
     u64 now[6];
-    rt_memcpy(now, args, sizeof now);
+    memcpy(now, args, sizeof now);
     now[options] |= WNOHANG;
     for (u64 n = 0;; n++) {
         long r = sig_wait_here(ts, nr, now);
@@ -293,7 +293,7 @@ long rt_sys_waitid(struct tstate *ts) {
     to = args[2];
     args[2] = (u64)&info;
     for (;;) {
-        rt_memset(&info, 0, sizeof info);
+        memset(&info, 0, sizeof info);
         bool others = args[0] != P_ALL && serves_others(args[3], (u32)args[1]);
         long r = others ? serve(ts, __NR_waitid, args, 3, (u32)args[1], &info.pid)
                         : sig_wait_here(ts, __NR_waitid, args);

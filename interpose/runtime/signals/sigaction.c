@@ -97,7 +97,7 @@ void sig_table_inherit(struct tstate *parent, struct tstate *child, bool copy) {
     if (!copy) return;
     to->table = rt_pages(sizeof *to->table);
     rt_lock(&from->table->lock);
-    rt_memcpy(to->table->act, from->table->act, sizeof to->table->act);
+    memcpy(to->table->act, from->table->act, sizeof to->table->act);
     rt_unlock(&from->table->lock);
     to->own_table = 1;
 }

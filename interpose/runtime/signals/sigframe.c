@@ -65,7 +65,7 @@ void sig_xstate_init(void) {
         rt_die("the CPU's extended state takes %u bytes, more than the runtime is built for", all.size);
     u8 area[XS_MIN] __attribute__((aligned(64))) = {0};
     sig_xsave(area, all.features & XF_LEGACY);
-    rt_memcpy(&mxcsr_mask, area + XS_MXCSR_MASK, 4);
+    memcpy(&mxcsr_mask, area + XS_MXCSR_MASK, 4);
     if (mxcsr_mask == 0) mxcsr_mask = 0xffbf; /* SDM vol. 1, 11.6.6 */
     without_tiles = xstate_of_features(all.features & ~XF_TILE_DATA);
     permitted = all;
@@ -77,7 +77,7 @@ u32 sig_xstate_size(void) { return without_tiles.size; }
 
 void sig_xstate_seen(struct tstate *ts, const struct sig_context *mc) {
     struct sw_bytes sw;
-    rt_memcpy(&sw, (const u8 *)mc->fpstate + XS_SW, sizeof sw);
+    memcpy(&sw, (const u8 *)mc->fpstate + XS_SW, sizeof sw);
     sig_priv(ts)->tiles = sw.magic1 == FP_MAGIC1 && (sw.xfeatures & XF_TILE_DATA);
 }
 
@@ -106,8 +106,8 @@ static void xstate_reset(void) {
     u8 area[XS_MIN] __attribute__((aligned(64))) = {0};
     u16 control = 0x37f; /* xrstor goes by the header, fxrstor takes this */
     u32 mxcsr = 0x1f80;
-    rt_memcpy(area, &control, 2);
-    rt_memcpy(area + XS_MXCSR, &mxcsr, 4);
+    memcpy(area, &control, 2);
+    memcpy(area + XS_MXCSR, &mxcsr, 4);
     sig_xrstor(area, permitted.features);
 }
 
@@ -175,12 +175,12 @@ static long put_xstate(const struct xstate *x, u64 at) {
     struct sw_bytes sw = {
         .magic1 = FP_MAGIC1, .extended_size = x->size + 4, .xfeatures = x->features, .xstate_size = x->size};
     u32 magic2 = FP_MAGIC2;
-    rt_memset(area, 0, x->size);
+    memset(area, 0, x->size);
     sig_xsave(area, x->features);
     rt_x87_image(area);
     if (!x->features) return rt_copy_to(at, area, XS_SW); /* as fxsave: what is behind is the program's */
-    rt_memcpy(area + XS_SW, &sw, sizeof sw);
-    rt_memcpy(area + x->size, &magic2, 4);
+    memcpy(area + XS_SW, &sw, sizeof sw);
+    memcpy(area + x->size, &magic2, 4);
     area[XS_HEADER] |= XF_LEGACY; /* as the kernel: both parts of the legacy area count */
     return rt_copy_to(at, area, frame_size(x));
 }
@@ -284,26 +284,26 @@ static bool get_xstate(struct tstate *ts, u64 at) {
         xstate_reset();
         return true;
     }
-    rt_memset(area, 0, XS_MIN);
+    memset(area, 0, XS_MIN);
     if (rt_copy_from(area, at, XS_HEADER) != 0) return false;
-    rt_memcpy(&sw, area + XS_SW, sizeof sw);
+    memcpy(&sw, area + XS_SW, sizeof sw);
     const struct xstate *x = xstate_of(ts);
     bool extended = x->features && sw.magic1 == FP_MAGIC1 && sw.xstate_size >= XS_MIN && sw.xstate_size <= x->size &&
                     sw.xstate_size <= sw.extended_size && rt_copy_from(&magic2, at + sw.xstate_size, 4) == 0 &&
                     magic2 == FP_MAGIC2;
     if (extended) {
         static const u8 zero[48];
-        rt_memset(area + XS_HEADER, 0, x->size - XS_HEADER);
+        memset(area + XS_HEADER, 0, x->size - XS_HEADER);
         if (rt_copy_from(area + XS_HEADER, at + XS_HEADER, sw.xstate_size - XS_HEADER) != 0) return false;
-        rt_memcpy(&bv, area + XS_HEADER, 8);
-        if ((bv & ~rt_cpu()->xcr0) || rt_memcmp(area + XS_HEADER + 16, zero, sizeof zero) != 0 ||
-            rt_memcmp(area + XS_HEADER + 8, zero, 8) != 0)
+        memcpy(&bv, area + XS_HEADER, 8);
+        if ((bv & ~rt_cpu()->xcr0) || memcmp(area + XS_HEADER + 16, zero, sizeof zero) != 0 ||
+            memcmp(area + XS_HEADER + 8, zero, 8) != 0)
             return false;
         bv &= sw.xfeatures & x->features;
     }
-    rt_memcpy(&mxcsr, area + XS_MXCSR, 4);
+    memcpy(&mxcsr, area + XS_MXCSR, 4);
     if (mxcsr & ~mxcsr_mask) return false;
-    rt_memcpy(area + XS_HEADER, &bv, 8);
+    memcpy(area + XS_HEADER, &bv, 8);
     sig_xrstor(area, permitted.features);
     return true;
 }

@@ -70,7 +70,7 @@ static bool record(struct tstate *ts, int sig, const struct sig_info *info) {
     } else if (sig_are_told() && sig_is_ignored(ts, sig) && !rt_debug_minds(ts, sig)) {
         return false;
     } else {
-        rt_memcpy(th->pending_info, info, sizeof *info);
+        memcpy(th->pending_info, info, sizeof *info);
         th->pending_sig = (u32)sig;
     }
     __atomic_store_n(&th->pending, 1, __ATOMIC_RELEASE);
@@ -521,7 +521,7 @@ void rt_signal_deliver(struct tstate *ts) {
             sig_kernel_mask(SIG_BLOCK_ALL); /* what comes now may not overtake it */
         u64 ready = p->vpend & ~th->sigmask;
         if (th->pending_sig) {
-            rt_memcpy(&info, th->pending_info, sizeof info);
+            memcpy(&info, th->pending_info, sizeof info);
             th->pending_sig = 0;
             th->pending = 0;
         } else if (ready) {

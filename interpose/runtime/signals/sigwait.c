@@ -87,7 +87,7 @@ static long kernel(struct tstate *ts, long nr, const u64 args[6]) {
         r = rt_kernel(th, nr, args);
         if (is_broken(ts, r)) rt_debug_wait_stops(ts, nr, args);
     } else {
-        rt_memcpy(own, args, sizeof own);
+        memcpy(own, args, sizeof own);
         rt_debug_times(ts, nr, own, rest);
         r = rt_kernel(th, nr, own);
     }

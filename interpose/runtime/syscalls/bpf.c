@@ -42,7 +42,7 @@ u32 bpf_run(const struct bpf_insn *prog, u32 len, const struct seccomp_call *cal
         bool stop = false;
         if (BPF_CLASS(i->code) == BPF_LD || BPF_CLASS(i->code) == BPF_LDX) {
             switch (BPF_MODE(i->code)) {
-            case BPF_ABS: rt_memcpy(&loaded, (const u8 *)call + (k & 60), sizeof loaded); break;
+            case BPF_ABS: memcpy(&loaded, (const u8 *)call + (k & 60), sizeof loaded); break;
             case BPF_LEN: loaded = sizeof *call; break;
             case BPF_MEM: loaded = cell[k % SCRATCH]; break;
             default: loaded = k; break; /* BPF_IMM */

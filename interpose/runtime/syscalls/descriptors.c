@@ -35,7 +35,7 @@ static bool fd_is_open(int fd) { return fd >= 0 && !rt_fd_is_ours(fd) && sys2(__
 static void describe(struct ip_fd *d, int fd) {
     char link[48];
     int len = sizeof d->domain;
-    rt_memset(d, 0, sizeof *d);
+    memset(d, 0, sizeof *d);
     d->number = fd;
     if (sys5(__NR_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, (long)&d->domain, (long)&len) == 0) {
         len = sizeof d->name;
@@ -55,7 +55,7 @@ static void tell(struct tstate *ts, enum ip_fd_event event, int fd) {
     struct ip_fd *d = (struct ip_fd *)s->data;
     if ((event == IP_FD_NO_MORE || event == IP_FD_UNKNOWN) && rt_th(ts)->errors_off) return;
     if (event == IP_FD_NO_MORE || event == IP_FD_UNKNOWN) {
-        rt_memset(d, 0, sizeof *d);
+        memset(d, 0, sizeof *d);
         d->number = fd;
         d->domain = -1;
     } else {
@@ -83,7 +83,7 @@ static bool each_open(struct tstate *ts, void (*seen)(struct tstate *ts, int fd,
             const u8 *entry = names + at; /* struct linux_dirent64: ino, off, reclen, type, name */
             u16 len;
             int fd = 0;
-            rt_memcpy(&len, entry + 16, sizeof len);
+            memcpy(&len, entry + 16, sizeof len);
             for (const u8 *c = entry + 19; *c >= '0' && *c <= '9'; c++) fd = fd * 10 + (*c - '0');
             if (entry[19] >= '0' && entry[19] <= '9' && fd != dir && !rt_fd_is_ours(fd)) seen(ts, fd, to);
             at += len;
@@ -104,7 +104,7 @@ static void send(struct tstate *ts, const struct list *l, bool more) {
     s->a[1] = rt_th(ts)->files;
     s->a[2] = more;
     s->len = l->n * 4;
-    rt_memcpy(s->data, l->numbers, s->len);
+    memcpy(s->data, l->numbers, s->len);
     rt_request_python(ts, IP_R_FDS);
 }
 

@@ -139,7 +139,7 @@ bool rt_seccomp(struct tstate *ts, long nr, const u64 args[6], u64 next_pc, enum
     struct rt_thread *th = rt_th(ts);
     if (th->strict) return strict(ts, nr, next_pc, abi, result);
     struct seccomp_call call = {.nr = (u32)nr, .arch = audit_arch(abi), .ip = next_pc & IP_KEY_PC};
-    rt_memcpy(call.args, args, sizeof call.args);
+    memcpy(call.args, args, sizeof call.args);
     u32 verdict = judge(th->filters, &call), data = verdict & SECCOMP_RET_DATA;
     u32 action = verdict & SECCOMP_RET_ACTION_FULL;
     switch (action) {
@@ -204,7 +204,7 @@ static long install(struct tstate *ts, u64 flags, u64 prog_at, long nr, const u6
     put_prefix(kernel);
     struct filter *f = rt_pages(sizeof *f + bytes);
     f->len = (u32)prog.len;
-    rt_memcpy(f->prog, kernel + PREFIX, bytes);
+    memcpy(f->prog, kernel + PREFIX, bytes);
     prog.len += PREFIX;
     prog.at = (u64)kernel;
     seccomp_lock(true);
@@ -252,18 +252,18 @@ void seccomp_save(struct tstate *ts, void *to) {
     for (const struct filter *f = rt_th(ts)->filters; f != NULL; f = f->prev) {
         u64 len = f->len, bytes = len * sizeof(struct bpf_insn);
         end -= 8 + bytes;
-        rt_memcpy(end, &len, 8);
-        rt_memcpy(end + 8, f->prog, bytes);
+        memcpy(end, &len, 8);
+        memcpy(end + 8, f->prog, bytes);
     }
 }
 
 void seccomp_restore(struct tstate *ts, const void *from, u64 size) {
     for (u64 at = 0; at < size;) {
         u64 len;
-        rt_memcpy(&len, (const u8 *)from + at, 8);
+        memcpy(&len, (const u8 *)from + at, 8);
         struct filter *f = rt_pages(sizeof *f + len * sizeof(struct bpf_insn));
         f->len = (u32)len;
-        rt_memcpy(f->prog, (const u8 *)from + at + 8, len * sizeof(struct bpf_insn));
+        memcpy(f->prog, (const u8 *)from + at + 8, len * sizeof(struct bpf_insn));
         link_filter(ts, f, false);
         at += 8 + len * sizeof(struct bpf_insn);
     }

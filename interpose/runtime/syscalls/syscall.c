@@ -94,7 +94,7 @@ bool rt_next_arg(const char **cursor, struct rt_syscall_arg *out) {
     const char *p = *cursor;
     while (*p == ' ') p++;
     if (*p == 0 || *p == '-') return false;
-    rt_memset(out, 0, sizeof *out);
+    memset(out, 0, sizeof *out);
     copy_until(out->name, sizeof out->name, &p, ':');
     for (p++; *p == '?' || *p == '~'; p++) {
         if (*p == '?')

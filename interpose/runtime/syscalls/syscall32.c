@@ -101,8 +101,8 @@ static void set_vbits(struct tstate *ts, u32 reg, u64 undefined) {
  * RT_NO_RESULT: the guest has its answer, or the call is to be made again. */
 static long same(struct tstate *ts, u64 next_pc, int nr, const struct call *c) {
     u64 gpr[16], vgpr[16], pc = ts->pc;
-    rt_memcpy(gpr, ts->gpr, sizeof gpr);
-    rt_memcpy(vgpr, ts->vgpr, sizeof vgpr);
+    memcpy(gpr, ts->gpr, sizeof gpr);
+    memcpy(vgpr, ts->vgpr, sizeof vgpr);
     /* vfork's child starts with the registers as they are now. */
     for (int i = 0; i < 6 && nr != __NR_vfork; i++) {
         ts->gpr[to64[i]] = c->args[i];

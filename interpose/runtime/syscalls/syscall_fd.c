@@ -182,7 +182,7 @@ static long filter(enum proc_leaf folder, u64 at, long r) {
             const struct dirent64 *d = (const struct dirent64 *)(copy + p);
             long len = d->reclen;
             if (!names_ours(folder, d->name)) {
-                __builtin_memmove(copy + kept, copy + p, (u64)len);
+                memmove(copy + kept, copy + p, (u64)len);
                 kept += len;
             }
             p += len;

@@ -35,11 +35,11 @@ void *memset(void *d, int c, size_t n) {
     return r;
 }
 long rt_copy_from(void *d, u64 s, u64 n) {
-    rt_memcpy(d, (const void *)s, n);
+    memcpy(d, (const void *)s, n);
     return 0;
 }
 long rt_copy_to(u64 d, const void *s, u64 n) {
-    rt_memcpy((void *)d, s, n);
+    memcpy((void *)d, s, n);
     return 0;
 }
 void rt_die(const char *fmt, ...) {

@@ -88,15 +88,15 @@ static void own_executable(void) {
     int runtime_fd = rt.runtime_fd; /* "our executable" is this program here */
     rt.runtime_fd = (int)sys4(__NR_openat, AT_FDCWD, (long)"/proc/self/exe", O_RDONLY, 0);
     rt_snprintf(by_pid, sizeof by_pid, "/proc/%ld/exe", sys0(__NR_getpid));
-    CHECK(CALL(__NR_readlink, "/proc/self/exe", buf, 64) == 7 && rt_memcmp(buf, "/bin/sh", 8) == 0);
+    CHECK(CALL(__NR_readlink, "/proc/self/exe", buf, 64) == 7 && memcmp(buf, "/bin/sh", 8) == 0);
     CHECK(CALL(__NR_readlink, by_pid, buf, 4) == 4);
     CHECK(CALL(__NR_readlinkat, AT_FDCWD, "/proc/thread-self/exe", buf, 64) == 7);
     CHECK(CALL(__NR_readlink, "/proc/self/exe", buf, 0) == -EINVAL);
     CHECK(CALL(__NR_readlink, "/proc/1/exe", buf, 64) != 7);
     CHECK(CALL(__NR_stat, "/proc/self/exe", st) == 0 && sys2(__NR_stat, (long)"/bin/sh", (long)program) == 0);
-    CHECK(rt_memcmp(st, program, 16) == 0); /* device and inode */
+    CHECK(memcmp(st, program, 16) == 0); /* device and inode */
     long fd = CALL(__NR_openat, AT_FDCWD, "/proc/self/exe", O_RDONLY, 0);
-    CHECK(fd >= 0 && sys2(__NR_fstat, fd, (long)st) == 0 && rt_memcmp(st, program, 16) == 0);
+    CHECK(fd >= 0 && sys2(__NR_fstat, fd, (long)st) == 0 && memcmp(st, program, 16) == 0);
     CHECK(CALL(__NR_open, "/proc/self/exe", O_RDONLY | O_NOFOLLOW) == -ELOOP);
     CHECK(rt_names_own_exe(AT_FDCWD, (u64)by_pid) && !rt_names_own_exe(AT_FDCWD, (u64) "/proc/self/exec"));
     CHECK(!rt_names_own_exe(AT_FDCWD, (u64) "/proc/exe"));
@@ -128,14 +128,14 @@ static void kernel_writes_to_code_pages(void) {
     rt_protect_code_page(&ts, at);
     u64 before = invalidations;
     CHECK(CALL(__NR_write, ends[1], "word", 4) == 4);
-    CHECK(CALL(__NR_read, ends[0], at + 8, 4) == 4 && rt_memcmp((void *)(at + 8), "word", 4) == 0);
+    CHECK(CALL(__NR_read, ends[0], at + 8, 4) == 4 && memcmp((void *)(at + 8), "word", 4) == 0);
     CHECK(invalidations == before + 1 && !rt_have_code_pages());
     /* From a file: what went into the first buffer would make the call a success. */
     long file = CALL(__NR_memfd_create, "words", 0);
     CHECK(CALL(__NR_write, file, "abcd", 4) == 4);
     u64 vec[4] = {at, 2, at + RT_PAGE, 2};
     rt_protect_code_page(&ts, at + RT_PAGE);
-    CHECK(CALL(__NR_preadv, file, vec, 2, 0, 0) == 4 && rt_memcmp((void *)(at + RT_PAGE), "cd", 2) == 0);
+    CHECK(CALL(__NR_preadv, file, vec, 2, 0, 0) == 4 && memcmp((void *)(at + RT_PAGE), "cd", 2) == 0);
 }
 
 static void shared_memory(void) {

@@ -31,19 +31,19 @@ struct code {
 };
 
 static void put(struct code *c, const char *bytes, u64 n) {
-    rt_memcpy(c->at, bytes, n);
+    memcpy(c->at, bytes, n);
     c->at += n;
 }
 #define PUT(bytes) put(c, bytes, sizeof(bytes) - 1)
 
 static void put32(struct code *c, u64 value) {
     u32 v = (u32)value;
-    rt_memcpy(c->at, &v, 4);
+    memcpy(c->at, &v, 4);
     c->at += 4;
 }
 
 static void put64(struct code *c, u64 v) {
-    rt_memcpy(c->at, &v, 8);
+    memcpy(c->at, &v, 8);
     c->at += 8;
 }
 
@@ -62,7 +62,7 @@ static void back_here(struct code *c, u32 first) {
 
 static void land(struct code *c, u8 *from) {
     u32 distance = (u32)(c->at - from - 4);
-    rt_memcpy(from, &distance, 4);
+    memcpy(from, &distance, 4);
 }
 
 /* jmp *stub(%rbp) */

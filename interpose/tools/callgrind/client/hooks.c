@@ -14,11 +14,11 @@ struct cg_root cg_root;
 static void ask(struct tstate *ts, u64 number, u64 a, u64 b, void *answer, u64 bytes) {
     struct ip_slot *s = rt_slot(ts);
     u64 words[6] = {number, a, b};
-    rt_memcpy(s->data, words, sizeof words);
+    memcpy(s->data, words, sizeof words);
     s->len = sizeof words;
     s->a[0] = s->r[2] = 0;
     rt_request_python(ts, IP_R_REQUEST);
-    if (answer && s->r[2]) rt_memcpy(answer, s->data + sizeof(struct ip_put), bytes);
+    if (answer && s->r[2]) memcpy(answer, s->data + sizeof(struct ip_put), bytes);
 }
 
 void cg_ask_dump(struct thread *t, u32 why, u32 function) { ask(t->ts, INTERPOSE_RQ_CT_EVENT, why, function, 0, 0); }

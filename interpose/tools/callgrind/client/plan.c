@@ -156,12 +156,12 @@ void cg_plan_place(struct thread *t, struct cg_place *at, const struct ip_tr_blo
     m.missed = missed;
     p->exits[0].code = (u64)cg_settled;
     for (u64 i = 0; i < n; i++) instruction(&m, i);
-    p->lines = rt_memcpy(cg_alloc(t, m.n_lines * sizeof *lines), lines, m.n_lines * sizeof *lines);
+    p->lines = memcpy(cg_alloc(t, m.n_lines * sizeof *lines), lines, m.n_lines * sizeof *lines);
     p->costs = cg_alloc(t, sizeof *p->costs + (m.n_fixed + m.n_branches) * sizeof *missed);
     p->costs->n_fixed = m.n_fixed;
     p->costs->n_branches = m.n_branches;
-    rt_memcpy(p->costs->cost, m.fixed, m.n_fixed * sizeof *missed);
-    rt_memcpy(p->costs->cost + m.n_fixed, m.missed, m.n_branches * sizeof *missed);
+    memcpy(p->costs->cost, m.fixed, m.n_fixed * sizeof *missed);
+    memcpy(p->costs->cost + m.n_fixed, m.missed, m.n_branches * sizeof *missed);
     at->exits = p->exits;
     at->accesses = m.accesses;
     at->branches = m.branches;

@@ -44,7 +44,7 @@ struct cg_cache *cg_make_cache(const struct cg_geometry *g) {
 }
 
 static void forget(struct cg_cache *c) {
-    if (c) rt_memset(c->way, 0, c->sets * c->ways * sizeof c->way[0]);
+    if (c) memset(c->way, 0, c->sets * c->ways * sizeof c->way[0]);
 }
 
 /* Whoever switches instrumentation on begins with empty caches, as under Valgrind.  Threads empty their own when they
@@ -52,7 +52,7 @@ static void forget(struct cg_cache *c) {
 void cg_forget_lines(void) {
     if (!cg.caches) return;
     rt_lock(&last_level.lock);
-    if (last_level.lines) rt_memset(last_level.lines, 0, last_level.sets * last_level.ways * sizeof *last_level.lines);
+    if (last_level.lines) memset(last_level.lines, 0, last_level.sets * last_level.ways * sizeof *last_level.lines);
     forget(cg_last_used());
     last_level.forgotten++;
     rt_unlock(&last_level.lock);

@@ -267,7 +267,7 @@ struct cg_frame *cg_push_frame(struct thread *t) {
     u64 bytes = t->shared.frame_bytes;
     if (t->shared.depth == t->frames_room) {
         u8 *bigger = new_frames(t, 2 * t->frames_room);
-        rt_memcpy(bigger - bytes, t->shared.frames - bytes, (t->frames_room + 1) * bytes);
+        memcpy(bigger - bytes, t->shared.frames - bytes, (t->frames_room + 1) * bytes);
         rt_free_pages(t->shared.frames - bytes, (t->frames_room + 1) * bytes);
         t->shared.frames = bigger;
         t->frames_room *= 2;

@@ -254,7 +254,7 @@ static void run_some(struct dg_thread *t, struct dg_node *n, u32 segment, const 
     struct dg_def *d = dg_some_def(t, n, segment, made);
     u64 context = context_at(t, d, tr_insns(p->block)[s->first].pc);
     u8 *from = t->out + head_of(n_made * 8ull);
-    rt_memcpy(from, places, n_made * 8ull);
+    memcpy(from, places, n_made * 8ull);
     put_head(from, from + n_made * 8ull, context, 1);
     end_record(t, from + n_made * 8ull);
 }
@@ -290,13 +290,13 @@ static RT_NOINLINE void run_segments(struct dg_thread *t, struct dg_node *n, con
 /* ---- Records ------------------------------------------------------------------------ */
 
 static u8 *put_text(u8 *to, const u64 *words, u64 length) {
-    rt_memcpy(to, words, length + 1);
+    memcpy(to, words, length + 1);
     return to + length + 1;
 }
 
 static void put_event(struct dg_thread *t, u32 type, const u64 *words, u32 n) {
     u8 *to = dg_head(t->out, type, n * 8ull);
-    rt_memcpy(to, words, n * 8ull);
+    memcpy(to, words, n * 8ull);
     end_record(t, to + n * 8ull);
 }
 
@@ -319,7 +319,7 @@ static void event(struct dg_thread *t, u32 kind, const u64 *w) {
         n = rt_strlen(text + 16);
         m = rt_strlen(text + 16 + DG_TEXT_WORDS * 8);
         to = dg_head(t->out, DG_TRACK_RANGE, 16 + n + 1 + m + 1);
-        rt_memcpy(to, w, 16);
+        memcpy(to, w, 16);
         to = put_text(to + 16, w + 2, n);
         end_record(t, put_text(to, w + 2 + DG_TEXT_WORDS, m));
         break;

@@ -53,7 +53,7 @@ static u64 define(struct dg_thread *t, u32 bbdef, u64 pc) {
     __builtin_memcpy(to, &word, 8);
     to[8] = (u8)(1 + depth);
     __builtin_memcpy(to + 9, &pc, 8);
-    rt_memcpy(to + 17, ips, depth * 8);
+    memcpy(to + 17, ips, depth * 8);
     u64 number = dg.n_contexts++;
     dg_unlock();
     return number;
@@ -68,7 +68,7 @@ static void widen(struct dg_thread *t, struct dg_def *d) {
     struct dg_seen *more = n <= MOST_RECENT ? dg_room(t, n * sizeof *more, 64) : NULL;
     if (!more) return;
     t->recent_bytes += n * sizeof *more;
-    rt_memset(more, 0, n * sizeof *more);
+    memset(more, 0, n * sizeof *more);
     for (u32 i = 0; i <= d->mask; i++) more[d->recent[i].stack & (n - 1)] = d->recent[i];
     d->recent = more;
     d->mask = n - 1;

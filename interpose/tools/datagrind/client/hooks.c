@@ -128,7 +128,7 @@ void rt_hook_syscall_after(struct tstate *ts, long nr, const u64 args[6], long r
 /* A string of the program's, cut; what cannot be read is empty. */
 static void text_of(u64 *words, u64 at) {
     char *to = (char *)words;
-    rt_memset(to, 0, DG_TEXT_WORDS * 8);
+    memset(to, 0, DG_TEXT_WORDS * 8);
     for (u32 i = 0; i < DG_TEXT_MAX; i++)
         if (rt_copy_from(to + i, at + i, 1) < 0 || !to[i]) {
             to[i] = 0;

@@ -53,7 +53,7 @@ static u64 ask(u64 code, u64 a, u64 b, u64 c) {
     s->a[1] = ts->pc;
     s->a[2] = ts->gpr[IP_RSP];
     s->r[2] = 0;
-    rt_memcpy(s->data, words, sizeof words);
+    memcpy(s->data, words, sizeof words);
     s->len = sizeof words;
     rt_request_python(ts, IP_R_REQUEST);
     return s->r[0];
@@ -149,7 +149,7 @@ static void make_shared(void) {
     }
     begin = at = take_piece();
     end = begin + DG_PIECE;
-    rt_memcpy(at, header, sizeof header - 1);
+    memcpy(at, header, sizeof header - 1);
     at += sizeof header - 1;
 }
 
@@ -235,7 +235,7 @@ void dg_emit(struct dg_thread *t) {
     ready();
     if (!t->owner) {
         need(n);
-        rt_memcpy(at, from, n);
+        memcpy(at, from, n);
         at += n;
         tell_unqueued(0, begin, at);
         fill_from(t, t->copied, t->copied);

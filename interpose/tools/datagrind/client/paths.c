@@ -32,7 +32,7 @@ void dg_forget_paths(struct dg_thread *t) {
     if (t->roots) rt_free_pages(t->roots, DG_TEMPLATES * sizeof *t->roots);
     t->roots = rt_pages(DG_TEMPLATES * sizeof *t->roots);
     if (!t->known_roots) t->known_roots = rt_pages(sizeof *t->known_roots << ROOT_BITS);
-    rt_memset(t->known_roots, 0, sizeof *t->known_roots << ROOT_BITS);
+    memset(t->known_roots, 0, sizeof *t->known_roots << ROOT_BITS);
     t->pieces = NULL;
     t->room = t->room_end = NULL;
     t->n_nodes = 0;

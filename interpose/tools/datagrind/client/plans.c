@@ -122,13 +122,13 @@ static struct dg_plan *make(const struct ip_tr_block *b) {
                           .ops_upto = arena(b->n_insns * sizeof *ops_upto),
                           .sizes = arena(n_ops),
                           .writes = arena(n_ops)};
-    rt_memcpy(p->segments, segments, n_segments * sizeof *s);
-    rt_memcpy(p->ops, ops, n_ops * sizeof *ops);
-    rt_memcpy(p->special, special, n_special * sizeof *special);
-    rt_memcpy(p->insn_of, insn_of, n_ops * sizeof *insn_of);
-    rt_memcpy(p->ops_upto, ops_upto, b->n_insns * sizeof *ops_upto);
-    rt_memcpy(p->sizes, sizes, n_ops);
-    rt_memcpy(p->writes, writes, n_ops);
+    memcpy(p->segments, segments, n_segments * sizeof *s);
+    memcpy(p->ops, ops, n_ops * sizeof *ops);
+    memcpy(p->special, special, n_special * sizeof *special);
+    memcpy(p->insn_of, insn_of, n_ops * sizeof *insn_of);
+    memcpy(p->ops_upto, ops_upto, b->n_insns * sizeof *ops_upto);
+    memcpy(p->sizes, sizes, n_ops);
+    memcpy(p->writes, writes, n_ops);
     return p;
 }
 

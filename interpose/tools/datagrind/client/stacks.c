@@ -26,7 +26,7 @@ bool dg_more_frames(struct dg_thread *t) {
     u32 cap = t->cap_frames ? t->cap_frames * 2 : 4096;
     struct dg_frame *more = rt_pages(cap * sizeof *more);
     if (t->frames) {
-        rt_memcpy(more, t->frames, t->n_frames * sizeof *more);
+        memcpy(more, t->frames, t->n_frames * sizeof *more);
         rt_free_pages(t->frames, t->cap_frames * sizeof *more);
     }
     t->frames = more;

@@ -55,7 +55,7 @@ static u64 text_new(const char *text, u64 bytes) {
         slab_at += size;
         slab_left -= size;
     }
-    rt_memcpy((void *)at, text, bytes);
+    memcpy((void *)at, text, bytes);
     return at;
 }
 
@@ -73,7 +73,7 @@ static void text_end(u64 at, u64 bytes) {
 
 static void *grown(void *old, u64 size) {
     void *room = rt_pages(2 * size);
-    rt_memcpy(room, old, size);
+    memcpy(room, old, size);
     rt_free_pages(old, size);
     return room;
 }

@@ -23,7 +23,7 @@ static void make_room(u64 count) {
     u64 more = capacity ? 2 * capacity : RT_PAGE / sizeof(struct mc_range);
     struct mc_range *room = rt_pages(more * sizeof *room);
     if (capacity) {
-        rt_memcpy(room, ranges(), ignored->count * sizeof *room);
+        memcpy(room, ranges(), ignored->count * sizeof *room);
         rt_free_pages(ranges(), capacity * sizeof *room);
     }
     ignored->at = (u64)room;
@@ -75,7 +75,7 @@ static void set(u64 lo, u64 hi, enum kind kind) {
         for (u64 i = 0; i < tail; i++) r[at + i] = r[to + i];
     else
         for (u64 i = tail; i-- > 0;) r[at + i] = r[to + i];
-    rt_memcpy(r + from, p.at, p.n * sizeof *r);
+    memcpy(r + from, p.at, p.n * sizeof *r);
     ignored->count = at + tail;
 }
 
@@ -85,7 +85,7 @@ static void ask_options(struct tstate *ts) {
     u64 more;
     do {
         u64 words[6] = {INTERPOSE_RQ_MC_IGNORED_BY_OPTION};
-        rt_memcpy(s->data, words, sizeof words);
+        memcpy(s->data, words, sizeof words);
         s->len = sizeof words;
         s->a[0] = s->r[2] = 0;
         rt_request_python(ts, IP_R_REQUEST);

@@ -31,8 +31,8 @@ static u64 possible_cpus(void) {
 static struct sizes sizes_of(u32 map) {
     struct bpf_map_info info;
     union bpf_attr ask;
-    rt_memset(&info, 0, sizeof info);
-    rt_memset(&ask, 0, sizeof ask);
+    memset(&info, 0, sizeof info);
+    memset(&ask, 0, sizeof ask);
     ask.info.bpf_fd = map, ask.info.info_len = sizeof info, ask.info.info = (u64)&info;
     if (sys3(__NR_bpf, BPF_OBJ_GET_INFO_BY_FD, (long)&ask, sizeof ask) < 0) return (struct sizes){0, 0, 0};
     switch (info.type) {
@@ -49,7 +49,7 @@ static struct sizes sizes_of(u32 map) {
 /* The attributes as far as the program says that there are any. */
 static bool fetched(const struct call *c, union bpf_attr *a) {
     u64 n = (u32)c->args[2];
-    rt_memset(a, 0, sizeof *a);
+    memset(a, 0, sizeof *a);
     return rt_copy_from(a, c->args[1], n < sizeof *a ? n : sizeof *a) == 0;
 }
 

@@ -53,7 +53,7 @@ static void *grown(void *from, u64 *room, u64 wanted, u64 size) {
     u64 more = RT_ROUND_UP(2 * wanted * size, RT_PAGE);
     void *to = rt_pages(more);
     if (*room) {
-        rt_memcpy(to, from, *room * size);
+        memcpy(to, from, *room * size);
         rt_free_pages(from, *room * size);
     }
     *room = more / size;
