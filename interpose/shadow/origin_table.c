@@ -101,11 +101,11 @@ static void grow(void) {
     if (old) leave_tables(old, old_rows, old_cap);
 }
 
-/* The row of a key, made if need be; NULL: there is no room. */
-static struct origin_row *row_for(u64 key) {
+/* The slot of a key, with a row, which is made if need be; NULL: there is no room. */
+static u64 *slot_for(u64 key) {
     static const struct origin_row none;
     u64 *s = origin_slots ? origin_slot(key) : NULL;
-    if (s && *s) return origin_row_of(*s);
+    if (s && *s) return s;
     if (n_rows == cap_rows) {
         /* All of them in use: only what is forgotten one day could make room. */
         if (cap_rows == 1u << ORIGIN_ROW_BITS) return NULL;
@@ -113,7 +113,12 @@ static struct origin_row *row_for(u64 key) {
         s = origin_slot(key);
     }
     add(s, key, &none);
-    return origin_row_of(*s);
+    return s;
+}
+
+static struct origin_row *row_for(u64 key) {
+    const u64 *slot = slot_for(key);
+    return slot ? origin_row_of(*slot) : NULL;
 }
 
 /* The rows for tags and, where owner is asked for, owners of a line; false: there is no room. */
@@ -127,32 +132,44 @@ static bool rows_for(u64 addr, bool owner, struct origin_row **tags, struct orig
 
 /* Of the granules of [lo, hi), which lie in one line. */
 static void fill(struct origin_row *r, u64 lo, u64 hi, u32 value) {
-    const u64 pair = (u64)value << 32 | value;
-    if (hi - lo == 1u << ORIGIN_LINE) /* of a large range nearly all */
-        for (u32 i = 0; i < ORIGIN_TAGS; i += 2) memcpy(&r->of[i], &pair, sizeof pair);
-    else
-        for (u32 i = origin_place(lo); i <= origin_place(hi - 1); i++) r->of[i] = value;
+    for (u32 i = origin_place(lo); i <= origin_place(hi - 1); i++) r->of[i] = value;
 }
 
-/* A neighbour of the key before has the slot behind that one's, unless there was none free. */
-static u64 *slot_behind(u64 *before, u64 key) {
-    if (!before || ++before == origin_slots + origin_n_slots) return NULL;
-    return *before >> ORIGIN_ROW_BITS == key ? before : NULL;
+/* Lines that were first tagged together have rows one behind another: a slot is by so much more than that of the line
+ * before. */
+#define NEXT_SLOT ((1ull << ORIGIN_ROW_BITS) + 1)
+
+/* Whole lines from this one on have a tag, as many as have such rows; returns how many, 0: there is no room. */
+static u64 fill_lines(u64 addr, u64 most, u32 tag) {
+    const u64 key = origin_key(addr), pair = (u64)tag << 32 | tag;
+    u64 *slot = slot_for(key), n = 1;
+    if (!slot) return 0;
+    struct origin_row *r = origin_row_of(*slot);
+    for (u64 next = *slot + NEXT_SLOT; n < most; n++, next += NEXT_SLOT) {
+        if (++slot < origin_slots + origin_n_slots && *slot == next) continue;
+        slot = origin_slot(key + n);
+        if (!*slot && n_rows < cap_rows) add(slot, key + n, r);
+        if (*slot != next) break;
+    }
+    for (u64 at = addr & -(1ull << BLOCK), end = addr + (n << ORIGIN_LINE); at < end; at += 1u << BLOCK) note_block(at);
+    void *to = r;
+    u64 words = n * sizeof *r / sizeof pair;
+    __asm__ volatile("rep stosq" : "+D"(to), "+c"(words) : "a"(pair) : "memory");
+    return n;
 }
 
 void origin_set_tags(u64 lo, u64 hi, u32 tag, const u32 *owner) {
-    u64 *slot = NULL; /* of the line before */
     for (u64 at = lo & -(1ull << ORIGIN_GRANULE), end; at < hi; at = end) {
-        struct origin_row *r, *owners = NULL;
+        struct origin_row *r, *owners;
+        u64 lines = owner || at & ((1u << ORIGIN_LINE) - 1) ? 0 : (hi - at) >> ORIGIN_LINE;
+        if (lines) {
+            end = at + (fill_lines(at, lines, tag) << ORIGIN_LINE);
+            if (end == at) return;
+            continue;
+        }
         end = (at | ((1u << ORIGIN_LINE) - 1)) + 1;
         if (end > hi) end = hi;
-        if (!owner && (slot = slot_behind(slot, origin_key(at)))) {
-            r = origin_row_of(*slot);
-            note_block(at);
-        } else {
-            if (!rows_for(at, owner, &r, &owners)) return;
-            slot = owner ? NULL : origin_slot(origin_key(at));
-        }
+        if (!rows_for(at, owner, &r, &owners)) return;
         fill(r, at, end, tag);
         if (owners) fill(owners, at, end, *owner);
     }
