@@ -12,18 +12,17 @@ import os
 import stat
 import struct
 
+from interpose.gdb.mappings import mappings
 from interpose.gdb.packets import PACKET_SIZE
 from interpose.gdb.queries import program_path
-from interpose.jit._native import ffi, lib
+from interpose.jit._native import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
+    from collections.abc import Callable
 
     from interpose.gdb.family import Child
     from interpose.gdb.server import Server
-    from interpose.supervisor.client import Client
 
 _PROBE = b"just probing"
 """What gdb opens to find out whether it has to fetch the program's files from here, where nobody has set a
@@ -51,11 +50,7 @@ _NUMBERS = {
 }
 """What the protocol calls them ("Errno Values" in GDB's manual)."""
 
-_PROTECTION = (1, 2, 4)  # PROT_READ, PROT_WRITE, PROT_EXEC
-_SHARED = 1  # of rt_seg.mflags
-_OURS = 16
 _NAME_COLUMN = 73
-_STACK_ROOM = 128 << 10  # what is shown below the stack pointer, as the kernel maps a stack at first
 _LONGEST_TEXT = 1 << 24
 
 
@@ -146,48 +141,18 @@ def _opened(name: bytes, system: int) -> int:
         os.close(place)
 
 
-# -- the program's mappings -----------------------------------------------------------------------
+# -- texts of ours --------------------------------------------------------------------------------
 
 
-def maps(client: Client, pointers: Iterable[int]) -> bytes:
-    """``/proc/PID/maps`` as the program reads it (proc_pid_maps(5)), without the engine's mappings.
-
-    :param pointers: stack pointers of its threads, by which the part of a stack that is in use is known.
-    """
-    table = client.read_struct("struct rt_seg_table", client.symbol(lib.IP_SYM_SEGMENTS))
-    if table is None:
-        return b""
-    count = int.from_bytes(client.read(table.count_at, 4) or b"", "little")
-    data = client.read(table.segments, count * ffi.sizeof("struct rt_seg")) or b""
-    lines, pointers = [], list(pointers)
-    for seg in ffi.from_buffer("struct rt_seg[]", data):
-        if not seg.mflags & _OURS:
-            lines.append(_line(client, seg, table.paths, pointers))
-    return b"".join(lines)
-
-
-def _line(client: Client, seg: Any, paths: int, pointers: Iterable[int]) -> bytes:
-    name, low = b"", seg.lo
-    is_file = seg.kind in (lib.RT_SEG_FILE, lib.RT_SEG_SHM)
-    device, inode = (seg.dev, seg.ino) if is_file else (0, 0)
-    if seg.kind == lib.RT_SEG_STACK:
-        name = b"[stack]"
-        here = [pointer for pointer in pointers if seg.lo <= pointer < seg.hi]
-        low = max(low, (min(here, default=seg.hi) & -4096) - _STACK_ROOM)
-    elif seg.kind == lib.RT_SEG_BRK:
-        name = b"[heap]"
-    elif seg.path:
-        name = client.read_string(paths + seg.path, 4096) or b""
-    elif seg.kind == lib.RT_SEG_SHM:
-        name, device = b"/SYSV00000000 (deleted)", 1
-    rights = "".join(
-        letter if seg.prot & bit else "-" for letter, bit in zip("rwx", _PROTECTION, strict=True)
-    )
-    sharing = "s" if seg.mflags & _SHARED else "p"
-    offset = seg.off if is_file else 0
-    where = f"{os.major(device):02x}:{os.minor(device):02x} {inode} "
-    line = f"{low:08x}-{seg.hi:08x} {rights}{sharing} {offset:08x} {where}"
-    return (line.ljust(_NAME_COLUMN).encode() + name if name else line.encode()) + b"\n"
+def _maps(server: Server) -> bytes:
+    """``/proc/PID/maps`` as the program reads it (proc_pid_maps(5))."""
+    lines = []
+    for each in mappings(server):
+        where = f"{os.major(each.device):02x}:{os.minor(each.device):02x} {each.inode} "
+        sharing = "s" if each.shared else "p"
+        line = f"{each.begin:08x}-{each.end:08x} {each.rights}{sharing} {each.offset:08x} {where}"
+        lines.append(line.ljust(_NAME_COLUMN).encode() + each.name if each.name else line.encode())
+    return b"".join(line + b"\n" for line in lines)
 
 
 def _text(server: Server, name: bytes) -> bytes | None:
@@ -201,11 +166,10 @@ def _text(server: Server, name: bytes) -> bytes | None:
         return None
     if (child := server.children.get(int(words[2]))) is not None:
         return _childs(child, name)
-    client = server.supervisor.client
-    if int(words[2]) != client.pid:
+    if int(words[2]) != server.supervisor.client.pid:
         return None
     if words[3] == b"maps":
-        return maps(client, [thread.state.gpr[lib.IP_RSP] for thread in server.debugger.threads()])
+        return _maps(server)
     if words[3] in (b"smaps", b"numa_maps", b"smaps_rollup"):  # a debugger does without
         raise OSError(errno.ENOENT, "")
     return None

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from interpose.gdb.files import maps
-from interpose.jit._native import lib
+from interpose.gdb.mappings import mappings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from interpose.gdb.server import Server
 
 _END = 1 << 64
-_NAME = 5  # column of a line of /proc/PID/maps, from 0
-
-
-def _mappings(text: bytes) -> Iterator[tuple[int, int, bytes, bytes]]:
-    """Begin, end, permissions and name of each, from the text of ``/proc/PID/maps``."""
-    for line in text.splitlines():
-        words = line.split(None, _NAME)
-        begin, end = (int(digits, 16) for digits in words[0].split(b"-"))
-        yield begin, end, words[1], words[_NAME] if len(words) > _NAME else b""
 
 
 def region(server: Server, rest: bytes) -> bytes:
@@ -28,15 +16,14 @@ def region(server: Server, rest: bytes) -> bytes:
     address = int(rest, 16)
     if not 0 <= address < _END:
         raise ValueError
-    stacks = [thread.state.gpr[lib.IP_RSP] for thread in server.debugger.threads()]
     free, limit = 0, _END
-    for begin, end, permissions, name in _mappings(maps(server.supervisor.client, stacks)):
-        if begin <= address < end:
-            what = permissions[:3].replace(b"-", b"")
-            answer = b"start:%x;size:%x;permissions:%b;" % (begin, end - begin, what)
-            return answer + (b"name:%b;" % name.hex().encode() if name else b"")
-        if end <= address:
-            free = max(free, end)
+    for each in mappings(server):
+        if each.begin <= address < each.end:
+            rights = each.rights.replace("-", "").encode()
+            answer = b"start:%x;size:%x;permissions:%b;" % (each.begin, each.end - each.begin, rights)
+            return answer + (b"name:%b;" % each.name.hex().encode() if each.name else b"")
+        if each.end <= address:
+            free = max(free, each.end)
         else:
-            limit = min(limit, begin)
+            limit = min(limit, each.begin)
     return b"start:%x;size:%x;" % (free, limit - free)
