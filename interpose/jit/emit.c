@@ -440,7 +440,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
         restore_reg(w, u->reg);
         em_point(m, u->insn + (u->after_insn ? 1 : 0), u->spilled, 0);
         break;
-    default: m->e->overflow = true; break;
+    default: tt_no_code(m->b->key, u->op < U_COUNT_OF ? ip_uops[u->op].text : "uop", u->op);
     }
 }
 
@@ -585,7 +585,7 @@ static void emit_stub(struct em *m, const struct stub *s) {
     case ST_ARRIVE: em_arrive_stub(m, s); break;
     case ST_LEFT: em_left_stub(m, s); break;
     case ST_RETURN: em_return_stub(m, s); break;
-    default: m->e->overflow = true; break;
+    default: tt_no_code(m->b->key, "stub", s->kind);
     }
 }
 

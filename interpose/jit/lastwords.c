@@ -134,6 +134,12 @@ void ip_internal_error(const char *what) {
     _exit(1);
 }
 
+void tt_no_code(uint64_t key, const char *name, int number) {
+    char what[120];
+    snprintf(what, sizeof what, "no code for %s (%d) of the block at 0x%llx", name, number, (unsigned long long)key);
+    ip_internal_error(what);
+}
+
 void ip_running(const char *what) {
     running_in = pthread_self();
     snprintf(running, sizeof running, "%s", what ? what : "");

@@ -22,6 +22,8 @@ uint64_t tt_now_ms(void);
 void *ip_alloc(size_t n, size_t size);
 /* Its tables are full: the end. */
 _Noreturn void tt_no_room(void);
+/* A uop or stub of the block, by its name and number, is none that code is written for: the end. */
+_Noreturn void tt_no_code(uint64_t key, const char *name, int number);
 /* NULL: there is none, the stages run for themselves. */
 struct ip_chan *tt_channel(void);
 /* Look at what a stage has left behind; at whether code that is moved is what would be made there. */

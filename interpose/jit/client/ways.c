@@ -23,6 +23,9 @@ uint64_t tt_now_ms(void) {
 }
 
 void tt_no_room(void) { rt_die("the translator's tables are full"); }
+void tt_no_code(uint64_t key, const char *name, int number) {
+    rt_panic(rt_current(), "no code for %s (%d) of the block at 0x%lx", name, number, key);
+}
 void *ip_alloc(size_t n, size_t size) { rt_panic(rt_current(), "%lu bytes asked for in translation", n * size); }
 
 struct ip_chan *tt_channel(void) { return rt.chan; }
