@@ -96,6 +96,15 @@ def test_circles_end_and_no_cost_is_lost(calls):
     assert found == {name: 10 + i for i, name in enumerate(names)}
 
 
+def test_what_circles_lead_to_is_theirs_by_what_each_reaches_first():
+    """The one that costs most begins, with the weight of all it leads to; the other one has the least."""
+    circle = "fn={0}\n1 0\ncfn={1}\ncalls=1 1\n1 1000000\nfn={1}\n1 0\ncfn={0}\ncalls=1 1\n1 1000000\n"
+    shares = "fn={}\ncfn=shared\ncalls=1 1\n1 {}\n"
+    text = "events: Ir\n" + circle.format("small", "back") + circle.format("large", "again")
+    text += shares.format("small", 980) + shares.format("large", 990) + "fn=shared\n1 31\n"
+    assert stacks(data_of(text)) == {"large;shared": 30, "small;shared": 1}
+
+
 def test_every_function_has_what_it_cost_itself(profiled):
     data = load([str(profiled / "full.out")])
     for event in (0, 5, 12):
