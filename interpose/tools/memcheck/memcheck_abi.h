@@ -30,7 +30,8 @@ struct mc_described {
     uint64_t addr, size; /* size 0: the number is nobody's */
     uint64_t text;       /* address of the description */
     uint32_t text_bytes;
-    uint32_t ctx; /* recorded stack, see ip_ctx_table */
+    uint32_t room; /* there, which the number keeps */
+    uint32_t ctx;  /* recorded stack, see ip_ctx_table */
 };
 /* By their numbers. */
 struct mc_described_table {

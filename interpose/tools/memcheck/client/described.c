@@ -9,16 +9,13 @@
 #include "interpose/memcheck_numbers.h"
 #include "tools/memcheck/client/memcheck.h"
 
-#define TEXT_MAX  65536 /* bytes of a description, and none of the NUL's */
-#define SMALLEST  16
-#define CLASSES   12 /* of the sizes of descriptions: each twice the one before */
-#define SLAB      (1ull << 16)
+#define TEXT_MAX  65536u /* bytes of a description, and none of the NUL's */
+#define SMALLEST  16     /* of the rooms that they have, each twice the one before */
+#define SLAB      (4ull * TEXT_MAX)
 #define FIRST     512
 #define AT_ONCE   1024 /* bytes of a description that need no memory to be read into */
 #define NO_BLOCK  (~0ull)
 #define NOT_NAMED "(null)"
-
-_Static_assert((SMALLEST << (CLASSES - 1)) * 2 == TEXT_MAX, "longer ones have pages of their own");
 
 static struct mc_described_table *const table = &mc_root.described;
 /* The numbers that were discarded, a binary heap: the lowest one is given again first, as by Valgrind. */
@@ -29,44 +26,23 @@ static struct mc_described *block_at(u64 number) { return (struct mc_described *
 
 /* ---- their descriptions --------------------------------------------------------------- */
 
-static u64 *spare[CLASSES]; /* linked through their first words */
-static u64 slab_at, slab_left;
-
-static u32 class_of(u64 bytes) {
-    u32 k = 0;
-    while (k < CLASSES && bytes > (u64)SMALLEST << k) k++;
-    return k;
-}
-
-static u64 text_new(const char *text, u64 bytes) {
-    u32 k = class_of(bytes);
-    u64 size = (u64)SMALLEST << k, at;
-    if (k == CLASSES) {
-        at = (u64)rt_pages(bytes);
-    } else if (spare[k]) {
-        at = (u64)spare[k];
-        spare[k] = (u64 *)*spare[k];
-    } else {
-        if (slab_left < size) { /* what is left is lost, once for each 64 KiB */
-            slab_at = (u64)rt_pages(SLAB);
-            slab_left = SLAB;
+/* A number keeps its room, for who has it next most likely calls its block something like it.  Room that was outgrown
+ * is lost: all of it together is less than what there is now. */
+static void set_text(struct mc_described *b, const char *text, u64 bytes) {
+    static u64 slab, left;
+    if (bytes > b->room) {
+        b->room = b->room ? b->room : SMALLEST;
+        while (b->room < bytes) b->room *= 2;
+        if (left < b->room) {
+            slab = (u64)rt_pages(SLAB);
+            left = SLAB;
         }
-        at = slab_at;
-        slab_at += size;
-        slab_left -= size;
+        b->text = slab;
+        slab += b->room;
+        left -= b->room;
     }
-    memcpy((void *)at, text, bytes);
-    return at;
-}
-
-static void text_end(u64 at, u64 bytes) {
-    u32 k = class_of(bytes);
-    if (k == CLASSES) {
-        rt_free_pages((void *)at, bytes);
-        return;
-    }
-    *(u64 *)at = (u64)spare[k];
-    spare[k] = (u64 *)at;
+    b->text_bytes = (u32)bytes;
+    memcpy((void *)b->text, text, bytes);
 }
 
 /* ---- their numbers -------------------------------------------------------------------- */
@@ -118,8 +94,11 @@ static void number_end(u32 number) {
 static u64 add(struct tstate *ts, u64 addr, u64 size, const char *text, u64 bytes) {
     heap_lock_all();
     u64 number = number_new();
-    *block_at(number) = (struct mc_described){
-        .addr = addr, .size = size, .text = text_new(text, bytes), .text_bytes = (u32)bytes, .ctx = heap_ctx_now(ts)};
+    struct mc_described *b = block_at(number);
+    set_text(b, text, bytes);
+    b->addr = addr;
+    b->ctx = heap_ctx_now(ts);
+    b->size = size;
     rt_unlock(&heap_lock);
     return number;
 }
@@ -142,7 +121,6 @@ static bool discard(u64 number) {
     struct mc_described *b = block_at(number);
     bool there = number < table->count && b->size;
     if (there) {
-        text_end(b->text, b->text_bytes);
         b->size = 0;
         number_end((u32)number);
     }
