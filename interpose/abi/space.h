@@ -42,7 +42,7 @@
 /* At its begin, in either process: what the translator alone knows, and writable views of the meta memory and of the
  * code cache.  No program for Linux is loaded there, so the supervisor's Python leaves it free, too. */
 #define IP_XLT_BASE  0x0000550000000000
-#define IP_XLT_MAX   0x0b000000
+#define IP_XLT_MAX   0x10000000
 #define IP_XLT_META  0x0000550010000000
 #define IP_XLT_CACHE 0x0000550020000000
 #define IP_XLT_END   0x0000550030000000

@@ -28,9 +28,10 @@ enum ip_tr_event {
 
 /* A buffer has 1 << IP_TR_FULL_BIT bytes and begins at a multiple of twice that, so one bit of the pointer says that it
  * is full.  The longest record fits in the bytes behind it. */
-#define IP_TR_FULL_BIT  16
-#define IP_TR_SLACK     16384
-#define IP_TR_MAX_WORDS 192 /* of a run */
+#define IP_TR_FULL_BIT   16
+#define IP_TR_SLACK      16384
+#define IP_TR_MAX_WORDS  192     /* of a run */
+#define IP_TR_MAX_RANGES 2097152 /* of functions, and between them, that the program's process can see */
 
 /* ---- Templates ---------------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 
 #include "jit/emit.h"
 #include "jit/keep.h"
+#include "jit/trace.h"
 
 #define HUGE_PAGE (2u << 20)
 
@@ -27,6 +28,11 @@ struct tt_memory {
     struct code_copy copies[CODE_COPIES], copies_here[CODE_COPIES_HERE];
     uint8_t copy_bytes_here[CODE_COPIES_HERE * CODE_UNIT_HERE];
     uint8_t heap[TT_HEAP]; /* tt_alloc's */
+    /* Of tools that trace.  Each of its tables is as large as all before it (templates.c). */
+    struct tracing tracing;
+    struct ip_tr_known known[2u << KNOWN_MOST];
+    struct ip_tr_range ranges[IP_TR_MAX_RANGES];
+    uint8_t scratch[TRACE_SCRATCH];
 };
 _Static_assert(sizeof(struct tt_memory) <= IP_XLT_MAX, "room at IP_XLT_BASE");
 _Static_assert(IP_CHAN_BYTES == IP_CHAN_SLOTS + IP_SLOTS * IP_SLOT_SIZE && IP_CHAN_BYTES % 4096 == 0,

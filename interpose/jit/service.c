@@ -291,7 +291,7 @@ static int start_thread(void) {
 }
 
 /* Who has to look at each translation does it here. */
-static void choose_place(void) { T.here = T.in_place && T.trace_fd < 0 && !(T.opts.flags & IP_C_TRACE); }
+static void choose_place(void) { T.here = T.in_place && T.trace_fd < 0; }
 
 int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, uint64_t flags, uint64_t cache_bytes,
                      int trace_fd, const char *trace_flags, uint64_t trace_from, uint64_t trace_to) {
@@ -299,6 +299,7 @@ int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, u
                                   : tt_map(&(struct memory_files){chan_fd, cache_fd, meta_fd}, &chan, &tables);
     if (r) return r;
     T.opts.flags = asked = flags;
+    tt_begin_tracing();
     snprintf(T.opts.tool, sizeof T.opts.tool, "%s", tool);
     if (!ip_tool_pass(&T.opts)) return -EINVAL;
     ip_ask_cpu(&T.opts);

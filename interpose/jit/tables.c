@@ -8,7 +8,6 @@
 #include "jit/lastwords.h"
 #include "jit/memory.h"
 #include "jit/tables.h"
-#include "jit/trace.h"
 
 #define OWN_BYTES sizeof(struct tt_memory)
 _Static_assert(IP_CACHE_BASE % HUGE_PAGE == 0, "the client's view of the cache has room for huge pages");
@@ -77,10 +76,13 @@ static void find_views(struct transtab *t) {
     t->points = meta + IP_META_POINTS;
     t->pcs = meta + IP_META_PCS;
     t->desc = meta + IP_META_DESC;
-    ip_trace_area(t->meta, t->cache + (IP_TRACE_BASE - IP_CACHE_BASE));
     t->meta->magic = IP_MAGIC;
     t->meta->version = IP_ABI_VERSION;
     if (!t->meta->n_exits) t->meta->n_exits = 1;
+}
+
+void tt_begin_tracing(void) {
+    if (own->table.opts.flags & IP_C_TRACE) tt_trace_in(own);
 }
 
 int tt_map(const struct memory_files *files, struct ip_chan **its_chan, struct transtab **its_table) {
@@ -130,6 +132,7 @@ int tt_map_anew(const struct memory_files *files) {
         memcpy(t, before, sizeof *t);
         find_views(t);
         forget_tables(t);
+        tt_begin_tracing();
         own->keeping.flags = kept->flags;
         own->keeping.writes = kept->writes;
         own->keeping.max_bytes = kept->max_bytes;
@@ -178,6 +181,9 @@ static size_t behind(const void *end) { return (size_t)((const uint8_t *)end - (
 /* The translator's own: what is in use of it, but for what belongs to the block under way, and copies of code. */
 static int copy_own(int chan_fd) {
     const struct transtab *t = &own->table;
+    const struct tracing *trace = &own->tracing;
+    const bool traces = t->opts.flags & IP_C_TRACE, shared = traces && trace->ranges == own->ranges;
+    const uint32_t places = trace->known_level ? 1u << trace->known_level : 0;
     const struct {
         const void *from;
         size_t bytes;
@@ -189,6 +195,9 @@ static int copy_own(int chan_fd) {
         {own->block_pages, sizeof *own->block_pages * t->n_block_pages},
         {own->heap, t->heap_used},
         {own->waits, t->keep && t->keep->n_seg ? sizeof own->waits : 0},
+        {trace, traces ? sizeof *trace : 0},
+        {own->known + places, traces ? sizeof *own->known * places : 0},
+        {own->ranges, shared ? sizeof *own->ranges * trace->n_ranges : 0},
     };
     int r = 0;
     for (size_t i = 0; !r && i < sizeof parts / sizeof *parts; i++)
@@ -226,6 +235,7 @@ int tt_copy(const struct memory_files *files, int old_meta) {
     t->large_to = 0;
     tt_find_tables(t);
     find_views(t);
+    tt_begin_tracing();
     tt_forget_code(t, 0, ~0ull);
     return 0;
 }

@@ -4,8 +4,6 @@
  * in a block for as long as what the block adds to it is known, and most stack accesses need no store of their own.  Or
  * it is (IP_C_TRACE_ADDRESSES), for those who want every address: there is less to store, but more to do for who reads.
  */
-#include <cpuid.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "abi/channel.h"
@@ -14,9 +12,9 @@
 #include "abi/inline/sparse.h"
 #include "abi/inline/state.h"
 #include "abi/space.h"
-#include "jit/lastwords.h"
 #include "jit/native_api.h"
 #include "jit/trace.h"
+#include "jit/ways.h"
 #include "jit/x86_decode.h"
 
 #define NO_WORD      0xffff
@@ -25,99 +23,6 @@
 #define GPRS         16
 #define BY_RUNTIME   0xfe /* for a word.reg: when the instruction runs, the runtime stores it */
 #define ZERO_FLAG    0xfd /* likewise: it, behind the instruction */
-
-/* ---- Where templates lie ----------------------------------------------------------------------------------- */
-
-static struct ip_meta *meta;
-static uint8_t *area;
-/* Open addressing.  The hash lies beside, for a template that is looked at is in no cache. */
-static struct known {
-    uint32_t at; /* offset + 1 of a template, 0: unused */
-    uint32_t hash;
-} *known;
-static uint32_t known_size;
-
-void ip_trace_area(struct ip_meta *m, uint8_t *a) {
-    meta = m;
-    area = a;
-    if (m->trace_used == 0 && known) memset(known, 0, known_size * sizeof *known);
-}
-
-uint8_t *ip_trace_templates(uint64_t *bytes, uint64_t *words) {
-    ip_service_lock();
-    *bytes = meta ? meta->trace_used : 0;
-    *words = meta ? meta->trace_words : 0;
-    ip_service_unlock();
-    return area;
-}
-
-static uint64_t mix(uint64_t h, const void *from) {
-    uint64_t word;
-    memcpy(&word, from, sizeof word);
-    h = (h ^ word) * 0xff51afd7ed558ccdull;
-    return h ^ h >> 32;
-}
-
-/* Without its number and first_word, in which alone a template differs from its second making.  Four sums, because each
- * word would wait for the one before if there were one. */
-static uint32_t hash_of(const struct ip_tr_block *t) {
-    struct ip_tr_block head = *t;
-    uint64_t h[4] = {1, 2, 3, 4};
-    head.number = head.first_word = 0;
-    for (size_t i = 0; i < sizeof head / 8; i++) h[i % 4] = mix(h[i % 4], (const uint8_t *)&head + 8 * i);
-    const uint8_t *at = (const uint8_t *)(t + 1), *end = (const uint8_t *)t + t->bytes;
-    for (; end - at >= 32; at += 32)
-        for (size_t k = 0; k < 4; k++) h[k] = mix(h[k], at + 8 * k);
-    for (; at < end; at += 8) h[0] = mix(h[0], at);
-    return (uint32_t)mix(mix(mix(h[0], &h[1]), &h[2]), &h[3]);
-}
-
-static bool same(const struct ip_tr_block *a, const struct ip_tr_block *b) {
-    struct ip_tr_block head = *b;
-    head.number = a->number;
-    head.first_word = a->first_word;
-    return memcmp(a, &head, sizeof head) == 0 && memcmp(a + 1, b + 1, a->bytes - sizeof head) == 0;
-}
-
-static void grow(void) {
-    uint32_t size = known_size ? known_size * 2 : 1u << 14;
-    struct known *bigger = calloc(size, sizeof *bigger);
-    if (!bigger) return;
-    for (uint32_t i = 0; i < known_size; i++) {
-        if (!known[i].at) continue;
-        uint32_t h = known[i].hash;
-        while (bigger[h & (size - 1)].at) h++;
-        bigger[h & (size - 1)] = known[i];
-    }
-    free(known);
-    known = bigger;
-    known_size = size;
-}
-
-/* The client's address of a template like this one, or 0. */
-static uint32_t keep(struct ip_tr_block *t) {
-    if (!area) return 0;
-    if (meta->trace_blocks * 2 >= known_size) grow();
-    if (!known_size) return 0;
-    uint32_t hash = hash_of(t), h = hash;
-    for (; known[h & (known_size - 1)].at; h++) {
-        const struct known *k = &known[h & (known_size - 1)];
-        if (k->hash == hash && same((struct ip_tr_block *)(area + k->at - 1), t)) return IP_TRACE_BASE + k->at - 1;
-    }
-    if (meta->trace_used + t->bytes > IP_TRACE_MAX) {
-        meta->trace_full = 1;
-        return 0;
-    }
-    uint32_t off = meta->trace_used;
-    t->number = meta->trace_blocks;
-    t->first_word = meta->trace_words;
-    meta->trace_words += t->n_words;
-    memcpy(area + off, t, t->bytes);
-    meta->trace_used += t->bytes;
-    __atomic_store_n(&meta->trace_blocks, t->number + 1, __ATOMIC_RELEASE);
-    known[h & (known_size - 1)] = (struct known){off + 1, hash};
-    return IP_TRACE_BASE + off;
-}
 
 /* ---- A block's template ---------------------------------------------------------------------------------------- */
 
@@ -274,10 +179,14 @@ static struct ip_tr_access implicit_operand(struct plan *p, const struct ip_insn
     return a;
 }
 
-static bool is_prefetch(const struct ip_insn *in) {
+/* strncmp, which the program's process has not. */
+static bool is_named(const struct ip_insn *in, const char *begin) {
     const char *name = ip_mnem_name(in->mnem);
-    return strncmp(name, "prefetch", 8) == 0;
+    while (*begin && *begin == *name) begin++, name++;
+    return !*begin;
 }
+
+static bool is_prefetch(const struct ip_insn *in) { return is_named(in, "prefetch"); }
 
 /* Where the operand lies when the instruction begins; false: that is not one address. */
 static bool address_of(const struct plan *p, const struct ip_insn *in, const struct ip_operand *implicit,
@@ -309,26 +218,13 @@ static void elements_of(struct plan *p, const struct ip_insn *in, int i) {
         some_access(p, i, in->mem.access & IP_ACC_W ? IP_ACC_W : IP_ACC_R, in->mem.size);
 }
 
-#define STATE_LEAF 13
-
-/* The state components that there are, here as where the program runs.  A function of its own, for a test looks by name
- * for who asks the CPU before using instructions that some lack. */
-__attribute__((noinline)) static uint64_t components(void) {
-    uint32_t a, b, c, d;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return 0;
-    __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
-    return (uint64_t)d << 32 | a;
-}
-
 static void state_of(struct plan *p, const struct ip_insn *in, int i) {
     unsigned kind = ip_saves(in) ? IP_ACC_W : IP_ACC_R;
     for (unsigned part = 0; part < IP_XP_COMPONENTS; part++)
         some_access(p, i, part == IP_XP_OLD_HEADER ? IP_ACC_R : kind, ip_state_part_size(in, part));
-    for (uint64_t left = components() >> 2 << 2; left; left &= left - 1) {
-        uint32_t size, b, c, d;
-        __cpuid_count(STATE_LEAF, (unsigned)__builtin_ctzll(left), size, b, c, d);
-        some_access(p, i, kind, size);
-    }
+    const struct tracing *t = tt_tracing();
+    for (uint64_t left = t->components >> 2 << 2; left; left &= left - 1)
+        some_access(p, i, kind, t->component_size[__builtin_ctzll(left)]);
 }
 
 static void accesses_of(struct plan *p, const struct ip_insn *in, int i) {
@@ -364,10 +260,7 @@ static void accesses_of(struct plan *p, const struct ip_insn *in, int i) {
 }
 
 /* cmps or scas, which end for the zero flag, too. */
-static bool compares(const struct ip_insn *in) {
-    const char *name = ip_mnem_name(in->mnem);
-    return strncmp(name, "cmps", 4) == 0 || strncmp(name, "scas", 4) == 0;
-}
+static bool compares(const struct ip_insn *in) { return is_named(in, "cmps") || is_named(in, "scas"); }
 
 /* How often a repeated instruction has repeated: counted as instructions, and as accesses. */
 static void repetitions_of(struct plan *p, const struct ip_insn *in, int i, bool words) {
@@ -445,7 +338,8 @@ static bool leaves_frame(uint8_t end) {
 _Static_assert(sizeof(struct ip_tr_block) % 8 == 0 && sizeof(struct ip_tr_insn) % 8 == 0 &&
                    sizeof(struct ip_tr_access) % 8 == 0,
                "templates are compared and hashed by words, so nothing in them is padding");
-_Static_assert(IP_TRACE_BASE + IP_TRACE_MAX == IP_CACHE_BASE + IP_CACHE_MAX, "templates end with the cache");
+_Static_assert(sizeof(struct plan) % 8 == 0 && sizeof(struct plan) + TEMPLATE_MAX <= TRACE_SCRATCH,
+               "a plan, and the template behind it");
 _Static_assert((MAX_WORDS + 1) * 8 < IP_TR_SLACK, "the longest record fits behind a full buffer");
 
 /* Conditional jumps before the last instruction. */
@@ -465,14 +359,12 @@ static void place(struct ip_tr_block *t) {
     }
 }
 
-/* Where calls return to, by a hash of the address: who is taken for one of them by mistake has a stub too long. */
-static uint64_t returned_to[1 << 14];
-
 static uint64_t *return_point(uint64_t pc, uint64_t *bit) {
     uint64_t h = pc * 0x9e3779b97f4a7c15ull >> 44;
     *bit = 1ull << (h & 63);
-    return &returned_to[h >> 6];
+    return &tt_tracing()->returned_to[h >> 6];
 }
+_Static_assert(sizeof((struct tracing *)0)->returned_to * 8 == 1 << 20, "a bit for each hash");
 
 static void note_return(uint64_t pc) {
     uint64_t bit, *word = return_point(pc, &bit);
@@ -630,6 +522,7 @@ static bool leaves(const struct ip_tr_block *t, uint64_t key) { return ip_trace_
 /* The run is counted in line; t's numbers may be of another making. */
 static void count_runs(const struct ublock *in, struct ublock *out, const struct ip_tr_block *t) {
     const struct ip_tr_block *kept = t;
+    const uint8_t *area = tt_tracing()->area;
     uint32_t at = out->trace, where = t->where ? t->where : IP_CT_BLOCK | at, word;
     if (area && at) kept = (const struct ip_tr_block *)(area + (at - IP_TRACE_BASE));
     word = kept->first_word;
@@ -672,17 +565,15 @@ void ip_trace_pass(const struct ublock *in, struct ublock *out, uint64_t flags) 
         for (int k = 0; k < in->n_u; k++) *ub_add(out, in->u[k].op, in->u[k].insn) = in->u[k];
         return;
     }
-    /* Not in the thread's own block: where memory is short, the dynamic linker ends the process over that. */
-    static _Thread_local struct plan *plan;
-    static _Thread_local struct ip_tr_block *t;
-    if (!plan) plan = ip_alloc(1, sizeof *plan);
-    if (!t) t = ip_alloc(1, TEMPLATE_MAX);
+    struct plan *plan = tt_trace_scratch();
+    struct ip_tr_block *t = (struct ip_tr_block *)(plan + 1);
+    const uint8_t *area = tt_tracing()->area;
     describe(in, flags, plan, t);
     if (plan->full) {
         out->overflow = true;
         return;
     }
-    uint32_t bytes = 8u * (1 + t->n_words), at = keep(t);
+    uint32_t bytes = 8u * (1 + t->n_words), at = ip_trace_keep(t);
     out->trace = at;
     if ((at || !area) && !(flags & IP_C_COUNT)) { /* without an area it is only shown */
         struct uinstr *head = ub_add(out, U_RECORD, 0);

@@ -9,6 +9,7 @@
 
 struct code_copies;
 struct ip_chan;
+struct tracing;
 struct transtab;
 struct ublock;
 
@@ -29,7 +30,10 @@ struct ip_chan *tt_channel(void);
 /* Look at what a stage has left behind; at whether code that is moved is what would be made there. */
 void tt_stage_done(struct transtab *t, int stage, const struct ublock *b);
 void tt_verify_moved(struct transtab *t);
-/* Do two addresses belong to different functions, of tools that trace? */
+/* Of tools that trace: what the stage knows, and room for the block under way (trace.h). */
+struct tracing *tt_tracing(void);
+void *tt_trace_scratch(void);
+/* Do two addresses belong to different functions? */
 bool tt_are_apart(uint64_t pc, uint64_t home);
 /* Take what is kept of the key, and what was made beside it; false: there is nothing (keep.h). */
 bool keep_take(struct transtab *t, uint64_t key);

@@ -28,13 +28,14 @@ runpy.run_module("interpose", run_name="__main__")
 PLACES = (lib.IP_XLT_BASE, lib.IP_XLT_META, lib.IP_XLT_CACHE)
 
 
-def shares(*options: str, taken: int = 0, program: str = "/bin/true") -> tuple[int, int]:
+def shares(
+    *options: str, start: tuple[str, ...] | None = None, program: str = "/bin/true"
+) -> tuple[int, int]:
     """How many requests for translations there were, and how many the program's own threads answered.
 
-    :param taken: an address that something of the supervisor's process has already.
+    :param start: Python's arguments to begin interpose in another way.
     """
-    python = [sys.executable, *(("-c", TAKEN, str(taken)) if taken else ("-m", "interpose"))]
-    words = [*python, "--stats=yes", "--cache=no", *options, program]
+    words = [sys.executable, *(start or ("-m", "interpose")), "--stats=yes", "--cache=no", *options, program]
     environ = {**os.environ, "INTERPOSE_VERIFY": "0"}
     log = subprocess.run(
         words, capture_output=True, timeout=TIMEOUT, text=True, check=True, env=environ
@@ -44,15 +45,51 @@ def shares(*options: str, taken: int = 0, program: str = "/bin/true") -> tuple[i
     return int(found[1].replace(",", "")), int(found[2].replace(",", ""))
 
 
-@pytest.mark.parametrize("tool", ("none", "memcheck"))
-def test_the_programs_threads_translate(tool: str) -> None:
-    requests, here = shares(f"--tool={tool}")
+TOOLS = (
+    ("--tool=none",),
+    ("--tool=memcheck",),
+    ("--tool=callgrind", "--callgrind-out-file=/dev/null"),
+    ("--tool=datagrind", "--datagrind-out-file=/dev/null"),
+    ("--tool=memtrace",),
+)
+
+
+@pytest.mark.parametrize("options", TOOLS, ids=lambda options: options[0][7:])
+def test_the_programs_threads_translate(
+    options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    requests, here = shares(*options)
     assert here > 0.95 * requests > 100
 
 
-def test_a_tool_that_traces_leaves_it_to_the_supervisor() -> None:
-    requests, here = shares("--tool=callgrind", "--callgrind-out-file=/dev/null")
-    assert here == 0 < requests
+MANY = """
+import array, runpy
+from interpose.jit._native import ffi, lib
+from interpose.tools.callgrind.functions import Functions
+known = Functions.mapped
+def mapped(self, *where):
+    Functions.mapped = known
+    many = lib.IP_TR_MAX_RANGES + 1
+    lows = array.array("Q", range(1 << 40, (1 << 40) + 16 * many, 16))
+    highs = array.array("Q", range((1 << 40) + 16, (1 << 40) + 16 * (many + 1), 16))
+    numbers = ffi.from_buffer("uint32_t[]", array.array("I", range(1, many + 1)))
+    known(self, *where)
+    ends = (ffi.from_buffer("uint64_t[]", words) for words in (lows, highs))
+    assert lib.ip_trace_functions_add(many, *ends, numbers) == 0
+Functions.mapped = mapped
+runpy.run_module("interpose", run_name="__main__")
+"""
+
+
+def test_with_more_functions_than_both_processes_can_see_the_supervisor_translates(tmp_path: Path) -> None:
+    few, many = tmp_path / "few", tmp_path / "many"
+    totals = []
+    for out, start in (few, None), (many, ("-c", MANY)):
+        requests, here = shares("--tool=callgrind", f"--callgrind-out-file={out}", start=start)
+        assert (here == 0) == (out is many) and requests > 100
+        totals.append(re.findall("^totals: .*", out.read_text(), re.MULTILINE))
+    assert totals[0] == totals[1] != []
 
 
 @pytest.mark.parametrize("tool", ("none", "memcheck"))
@@ -71,5 +108,5 @@ def test_stages_are_listed_by_the_supervisor() -> None:
 
 @pytest.mark.parametrize("place", PLACES, ids=("tables", "meta", "cache"))
 def test_where_the_supervisor_cannot_share_its_tables_it_translates(place: int) -> None:
-    requests, here = shares("--tool=memcheck", taken=place)
+    requests, here = shares("--tool=memcheck", start=("-c", TAKEN, str(place)))
     assert here == 0 < requests

@@ -2,7 +2,7 @@
 #include <asm/unistd.h>
 #include <linux/time_types.h>
 
-#include "jit/transtab.h"
+#include "jit/memory.h"
 #include "jit/ways.h"
 #include "runtime/base/rt.h"
 #include "runtime/core/core.h"
@@ -30,10 +30,11 @@ void *ip_alloc(size_t n, size_t size) { rt_panic(rt_current(), "%lu bytes asked 
 
 struct ip_chan *tt_channel(void) { return rt.chan; }
 
-bool tt_are_apart(uint64_t pc, uint64_t home) { /* of tools that trace */
-    (void)pc, (void)home;
-    return false;
-}
+static struct tt_memory *const own = (struct tt_memory *)IP_XLT_BASE;
+
+struct tracing *tt_tracing(void) { return &own->tracing; }
+void *tt_trace_scratch(void) { return own->scratch; }
+bool tt_are_apart(uint64_t pc, uint64_t home) { return ip_trace_apart(pc, home); }
 
 /* Only the supervisor serves what is kept, and looks at stages (tt_may_serve). */
 bool keep_take(struct transtab *t, uint64_t key) {
