@@ -55,7 +55,8 @@ class Memo:
     def end_row(self) -> None:
         """Keep the events of a row, if they are not what is known."""
         row = b"".join(self._row)
-        if len(self._row) > 1 and self._sound and not self._known.get(self._row_key, b"").startswith(row):
+        is_new = len(self._row) > 1 and not self._known.get(self._row_key, b"").startswith(row)
+        if is_new and self._sound and len(self._known) < MOST_ANSWERS:
             self._known[self._row_key] = self.added[self._row_key] = row
         self._row.clear()
 

@@ -145,7 +145,8 @@ class Objects:
             return self._start_redir()
         return self._redir
 
-    def _start_redir(self) -> RedirState:
+    def _start_redir(self, arriving: Mapped | None = None) -> RedirState:
+        """``arriving``: what it is told of next, when somebody notes what comes of it."""
         from interpose.redir import Reason, RedirState, RequiredText, Synonyms
 
         core = self._config.core
@@ -160,19 +161,18 @@ class Objects:
             for known in self._mapped:
                 self._add_object(known)
         else:
-            self._catch_up(self._recall)
+            self._catch_up(self._recall, arriving)
         return state
 
-    def _catch_up(self, recall: Recall) -> None:
+    def _catch_up(self, recall: Recall, arriving: Mapped | None) -> None:
         """What was answered from memory happens to the redirection core, too, which is needed after all."""
         live, recall.replays = recall.replays, True
-        for event in tuple(recall.past):
-            if isinstance(event, Mapped):
-                self._add_object(event)
-            elif event[0] == "unmapped":
-                self._apply(self.redir.remove_range(event[1], event[2]))
-            else:
-                self._apply(self.redir.add_ifunc_target(event[1], event[2]))
+        for known in self._mapped:
+            if known is not arriving:
+                self._add_object(known)
+        for resolver, target in recall.resolved:
+            self._apply(self.redir.add_ifunc_target(resolver, target))
+        recall.resolved.clear()  # from now on it hears of them itself
         recall.replays = live
 
     def _print(self, reason: Reason) -> None:
@@ -201,7 +201,6 @@ class Objects:
         if self._redir is not None or not recall.repeat():
             self._take_in(known)
             recall.end(self._redir is not None, file.debug_places())
-        recall.past.append(known)
 
     def _take_in(self, known: Mapped) -> None:
         """Go's functions and the bindings of what was mapped."""
@@ -210,10 +209,10 @@ class Objects:
         if self._redir is not None:
             self._add_object(known)
         elif self._recall is not None and self._recall.has_core:
-            self._start_redir()
+            self._start_redir(known)
             self._add_object(known)
         elif self._config.core.extra_debuginfo_path or file.names.may_hold(*REDIRECT_NAMES):
-            self._start_redir()
+            self._start_redir(known)
             if self._recall is not None:
                 self._add_object(known)  # else it is among those that the core was told of
         file.names.release()
@@ -317,7 +316,6 @@ class Objects:
             if self._redir is not None or recall.has_core:
                 self._apply(ask(self.redir))
             recall.end(self._redir is not None, [])
-        recall.past.append((what, first, second))
         return repeated
 
     def _forget(self, start: int, end: int) -> bool:
@@ -326,15 +324,17 @@ class Objects:
         True if one did.
         """
         self._found.clear()
-        any_gone = False
+        gone = []
         for known in self._by_address.drop(start, end):
             if known.start < start and known.ends_by(start):
                 known.end = start
                 self._by_address.add(known.start, start, known)
             else:
-                any_gone = True
+                gone.append((known.start, known.end))
                 del self._mapped[known]
-        return any_gone
+        if self._recall is not None:
+            self._recall.forget([(start, end), *gone])
+        return bool(gone)
 
     def is_code_of(self, addr: int, base: int) -> bool:
         """The address is in code of the file whose beginning is, or would be, mapped at ``base``."""
@@ -388,6 +388,8 @@ class Objects:
         following = self._recall.following(resolver, target) if self._redir is None else []
         if self._change(RESOLVED, resolver, target, lambda redir: redir.add_ifunc_target(resolver, target)):
             self._recall.bind_ahead(following)
+        if self._redir is None and self.mapped_at(resolver) is not None:
+            self._recall.resolved[resolver, target] = None
 
     def end_ahead(self) -> None:
         """Something happens: what indirect functions chose meanwhile, as expected, comes first."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from interpose.cache.memo import Memo
     from interpose.supervisor.files import KnownFile
-    from interpose.supervisor.objects import Mapped
 
 UNBOUND, BOUND, KEEPS_STACK = range(3)
 """What was done: bindings taken away (addresses), made (addresses, targets, inner targets, kinds), a range of
@@ -38,14 +37,14 @@ class Recall:
 
     :ivar ahead: targets of indirect functions that were bound before they were chosen, as in an earlier run:
         the events that come of it, each with the addresses that were bound.
-    :ivar past: the events so far, in order: mappings, and ``unmapped`` and ``resolved`` with their numbers.
+    :ivar resolved: what indirect functions chose, for a core that is started later.
     :ivar replays: the core hears of what is in effect already.
     :ivar has_core: the redirection core was wanted by now, in this run or in the one that is repeated.
     """
 
     def __init__(self, memo: Memo) -> None:
         self.memo = memo
-        self.past: list[Mapped | tuple[str, int, int]] = []
+        self.resolved: dict[tuple[int, int], None] = {}
         self.replays = False
         self.has_core = False
         self.ahead: list[tuple[bytes, list[int]]] = []
@@ -112,11 +111,17 @@ class Recall:
         for event, _ in self.ahead[:met]:
             self.memo.happened(event, in_row=True)
             first, second, _ = _EVENT.unpack_from(event, len(RESOLVED))
-            self.past.append((RESOLVED, first, second))
+            self.resolved[first, second] = None
         left = [address for _, bound in self.ahead[met:] for address in bound]
         if left:
             lib.ip_bindings_del(len(left), left)
         self.ahead.clear()
+
+    def forget(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """What indirect functions there chose, and those that chose what was there, are gone."""
+        for pair in tuple(self.resolved):
+            if any(start <= number < end for start, end in ranges for number in pair):
+                del self.resolved[pair]
 
     def distrust(self) -> None:
         """Nothing of this run holds for others from now on."""
