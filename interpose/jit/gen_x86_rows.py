@@ -237,6 +237,11 @@ class RowBuilder:
         self.factory = InstructionInfoFactory()
 
     def build(self, data: bytes) -> Row:
+        """The row of the instruction that these bytes encode.
+
+        Each method below fills in a part of it. Later ones read what earlier ones wrote (``attrs`` and
+        ``ops`` above all), and some change ``insn``: their order matters.
+        """
         insn = Decoder(64, data.ljust(16, b"\0")).decode()
         info = insn.op_code()
         name = MNEMONIC[insn.mnemonic]
@@ -277,6 +282,7 @@ class RowBuilder:
         return explicit
 
     def operands(self, row: Row, insn: Instruction, info: OpCodeInfo, used: InstructionInfo) -> None:
+        """What is written in its assembly: where the encoding has it, how it is accessed, of which size."""
         element = element_size(info)
         for i in range(insn.op_count):
             kind = OPKIND[info.op_kind(i)]
@@ -321,6 +327,10 @@ class RowBuilder:
                 raise ValueError(f"operand kind {kind} of {CODE[insn.code]}")
 
     def memory(self, row: Row, insn: Instruction, info: OpCodeInfo, used: InstructionInfo, name: str) -> None:
+        """Accesses that no operand names (stack, strings), as operands; and the memory operand's size.
+
+        What iced lists of an operand is known by the register that ``rename`` has put there.
+        """
         explicit = any(op[1] == OPK_MEM_IMPL for op in row.ops)
         extra: dict[tuple[int, int], int] = {}
         dynamic = []
@@ -366,6 +376,7 @@ class RowBuilder:
 
     @staticmethod
     def implicit(row: Row, used: InstructionInfo, explicit: set[tuple[int, int]]) -> None:
+        """Registers that no operand names: read, written, overwritten as a whole, forming addresses."""
         gpr, vec = row.gpr, row.vec
         # Operands that name an aligned group of registers; x86_decode.c adds the rest of the group.
         quad = (OPK_VEC, 20) if row.attrs & ATTR["VQUAD"] else None
@@ -398,6 +409,10 @@ class RowBuilder:
 
     @staticmethod
     def flags(row: Row, insn: Instruction, info: OpCodeInfo, name: str) -> None:
+        """Arithmetic flags: read, changed, and changed whatever the operands are.
+
+        A shift by 0 changes none: by an immediate the decoder knows (SHIFT), by CL nobody does.
+        """
         read, modified = flags_of(insn.rflags_read), flags_of(insn.rflags_modified)
         kill = modified
         kinds = [OPKIND[info.op_kind(i)] for i in range(insn.op_count)]
@@ -416,6 +431,7 @@ class RowBuilder:
 
     @staticmethod
     def properties(row: Row, insn: Instruction, info: OpCodeInfo, used: InstructionInfo, name: str) -> None:
+        """The rest: attributes, flow, prefixes, sizes of operand, vector and displacement."""
         kinds = [OPKIND[info.op_kind(i)] for i in range(insn.op_count)]
         attrs = {
             "LOCK": (info.can_use_lock_prefix and any(op[1] == OPK_MEM for op in row.ops))
