@@ -276,10 +276,16 @@ def fill_changeable(header: Any, config: Config) -> None:
 
 
 def fill_channel(memory: Memory, config: Config, path: str, client_pid: int) -> None:
-    """Write the configuration that the runtime reads when it starts, for a program at ``path``."""
+    """Write the configuration that the runtime reads when it starts, for a program at ``path``.
+
+    Raises LaunchError.
+    """
     core = config.core
     header = memory.header
     flags = config_flags(config)
+    if flags & (lib.IP_C_SHADOW | lib.IP_C_TRACE) and not os.path.exists("/proc/self/fd"):
+        # Nothing else says what is mapped: of functions that nobody knows, memcheck reports what is no error.
+        raise LaunchError("cannot find out which files are mapped: /proc is not mounted")
     header.magic = lib.IP_MAGIC
     header.build = lib.ip_build_id()
     header.client_pid = client_pid

@@ -7,6 +7,7 @@ import os
 import pty
 import resource
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -291,6 +292,23 @@ def test_no_process_can_be_made(ends: str, tmp_path: Path, processes: int) -> No
     assert len(done.stderr.splitlines()) == done.returncode, done.stderr
     if processes < 2:
         assert done.returncode == 1
+
+
+# -- surroundings -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", ["none", "memcheck", "callgrind"])
+def test_no_proc(ends: str, tool: str) -> None:
+    """A tool that must know the program's functions says so; the others need no names."""
+    without = ["unshare", "-Urm", "/bin/sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+    if shutil.which("unshare") is None or run([*without, ends, "exit", "5"]).returncode != 5:
+        pytest.skip("no namespaces here")
+    done = run([*without, *ours(tool, ends, "exit", "5")])
+    if tool == "none":
+        assert (done.returncode, done.stderr) == (5, "")
+    else:
+        told = "interpose: cannot find out which files are mapped: /proc is not mounted\n"
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 
 
 # -- processes ----------------------------------------------------------------------------------
