@@ -255,7 +255,7 @@ static void add_counter(struct sink *s, struct names *n, struct memory *m, const
     if (!b || b->n_insns != c->n) return;
     const struct ip_tr_insn *insn = cg_at(m, c->block + 1, c->n * sizeof *insn);
     if (!insn) return;
-    uint64_t reached[65536], runs[65536 + 1], sum = 0;
+    uint64_t reached[c->n + 1], runs[c->n + 1], sum = 0; /* the stack may be small (ulimit -s) */
     memcpy(runs, c->runs, (c->n + 1) * sizeof *runs);
     const uint64_t *counts = c->counts ? cg_at(m, c->counts, b->n_words * sizeof *counts) : NULL;
     if (counts) cg_unfold(counts, b, insn, runs);

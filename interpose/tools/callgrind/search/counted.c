@@ -72,9 +72,9 @@ int cg_find_blocks(struct memory *m) {
 static void add_words(struct sink *s, struct names *n, struct memory *m, uint32_t context, const struct counted *c,
                       const uint64_t *words) {
     const struct ip_tr_block *b = c->block;
-    uint64_t runs[65536 + 1], sum = 0;
     if (!words[0]) return;
-    memset(runs, 0, (b->n_insns + 1u) * sizeof *runs);
+    uint64_t runs[b->n_insns + 1], sum = 0; /* the stack may be small (ulimit -s) */
+    memset(runs, 0, sizeof runs);
     cg_unfold(words, b, c->insn, runs);
     s->t->n_blocks += runs[0];
     /* Each instruction was completed by the runs that ended behind it. */
@@ -164,7 +164,7 @@ static void add_part(struct sink *s, struct names *n, struct memory *m, int mem,
                      uint32_t where, const uint64_t *whole) {
     for (size_t i = part_at(m, where), end = part_at(m, where + 1ull); i < end; i++) {
         const struct counted *c = m->placed[i];
-        uint64_t words[UINT16_MAX];
+        uint64_t words[c->block->n_words + 1];
         if (whole)
             add_words(s, n, m, context, c, whole + c->first_word);
         else if (read_words(m, mem, words, c->block->n_words, table + c->first_word * sizeof *words) == 0)
