@@ -261,6 +261,7 @@ def _lift_limits() -> None:
     for which in (
         lib.IP_LIMIT_AS,
         lib.IP_LIMIT_DATA,
+        lib.IP_LIMIT_STACK,
         lib.IP_LIMIT_FSIZE,
         lib.IP_LIMIT_CPU,
         lib.IP_LIMIT_NOFILE,

@@ -227,6 +227,24 @@ def test_small_address_space(ends: str, tool: str, megabytes: int) -> None:
     assert soft.returncode == 5 or megabytes < 100, soft.stderr
 
 
+@pytest.mark.parametrize("tool", [*TOOLS, "callgrind"])
+def test_small_stack(ends: str, tool: str, tmp_path: Path) -> None:
+    """It is the program's; what Python itself needs is less."""
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    kept = ("PATH", "PYTHONPATH", "XDG_CACHE_HOME", "HOME", "TMPDIR")  # the environment lies there, too
+    env = {name: value for name, value in environment().items() if name in kept}
+    for limit in (96 << 10, hard), 256 << 10:
+        python = [sys.executable, "-c", "import interpose.cli"]
+        if run(python, preexec_fn=limited(STACK=limit), env=env).returncode != 0:
+            continue
+        words = ours(tool, ends, "leaks", "100")
+        if tool == "memcheck":
+            words.insert(3, "--leak-check=full")
+        done = run(words, preexec_fn=limited(STACK=limit), cwd=tmp_path, env=env)
+        assert done.returncode == 0, (limit, done.stderr)
+        assert "interpose: " not in done.stderr, (limit, done.stderr)
+
+
 @pytest.mark.parametrize("tool", TOOLS)
 def test_small_files(ends: str, tool: str) -> None:
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
