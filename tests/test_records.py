@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from interpose.records import _OFTEN, compact, dataclass, field, replace
+from interpose.records import _OFTEN, NamedTuple, compact, dataclass, field, replace
 
 
 @dataclass
@@ -105,3 +105,27 @@ def test_a_class_below_has_its_own_method() -> None:
     often(Below)
     assert (Below(1).first, Below(1).second) == (1, "below")
     assert Plain(1).second == "two"
+
+
+class Pair(NamedTuple):
+    first: int
+    second: str = "two"
+    third: tuple[int, ...] = ()
+
+
+def test_tuples_that_are_made_often_are_the_same_tuples() -> None:
+    def some() -> list[Pair]:
+        return [Pair(1), Pair(1, "x"), Pair(first=1, third=(2,)), Pair(1, "x", (3,)), Pair(*"ab", third=(4,))]
+
+    before, general = some(), Pair.__new__
+    often(Pair)
+    assert Pair.__new__ is not general
+    assert some() == before
+    assert [repr(one) for one in some()] == [repr(one) for one in before]
+    assert all(type(one) is Pair for one in some())
+    assert Pair(1)._replace(second="y") == (1, "y", ())
+    for wrong in ((), (1, "x", (), 4)):
+        with pytest.raises(TypeError):
+            Pair(*wrong)
+    with pytest.raises(TypeError):
+        Pair(1, fourth=3)

@@ -49,6 +49,9 @@ class LineTable:
         if self._cache is None or address < self._load_base:
             return []
         found = self._cache.lookup(address - self._load_base)
+        if len(found) == 1:
+            function, path, line = found[0]
+            return [SourceLine(function, path, line)]
         return [SourceLine(*level) for level in found]
 
     def _open(self) -> SymCache | None:

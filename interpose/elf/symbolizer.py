@@ -423,23 +423,16 @@ class Symbolizer:
         levels = file.source_lines(vaddr)
         if not self._inline:
             levels = self._without_inlining(levels)
-        frames = [self._inlined_frame(ip, vaddr, file, level) for level in levels[:-1]]
-        symbol = z_decoded(place.name) if place is not None else None
-        name, directory, line = self._location(vaddr, file, levels[-1]) if levels else (None, None, None)
-        frames.append(
-            Frame(
-                ip,
-                symbol,
-                self._plain(symbol),
-                file.path,
-                name,
-                directory,
-                line,
-                place.offset if place is not None else None,
-                False,
-            )
-        )
-        return frames
+        symbol = offset = None
+        if place is not None:
+            name, offset = place
+            symbol = z_decoded(name)
+        source, directory, line = self._location(vaddr, file, levels[-1]) if levels else (None, None, None)
+        plain = self._plain(symbol)
+        frame = Frame(ip, symbol, plain, file.path, source, directory, line, offset, False)
+        if len(levels) < 2:
+            return [frame]
+        return [*(self._inlined_frame(ip, vaddr, file, level) for level in levels[:-1]), frame]
 
     @staticmethod
     def _without_inlining(levels: list[SourceLine]) -> list[SourceLine]:
@@ -460,7 +453,7 @@ class Symbolizer:
         if not level.path or not level.line:
             return None, None, None
         directory = file.directory(vaddr, level.path) if self._directories else None
-        return posixpath.basename(level.path), directory, level.line
+        return level.path[level.path.rfind("/") + 1 :], directory, level.line
 
     def function_name(self, addr: int) -> str | None:
         """Function (demangled) that holds `addr`."""

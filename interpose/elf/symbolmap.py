@@ -37,12 +37,14 @@ class SymbolMap:
     def __init__(self, symbols: Iterable[tuple[int, int, str]]) -> None:
         """Of (value, size, name) in any order."""
         self.raw = pieces(symbols)
+        self._names: dict[int, str] = {}
 
     @classmethod
     def of(cls, raw: Any) -> SymbolMap:
         """Of pieces as C has them (``struct ip_symbols``)."""
         made = cls.__new__(cls)
         made.raw = raw
+        made._names = {}
         return made
 
     @property
@@ -55,8 +57,12 @@ class SymbolMap:
 
     def name(self, index: int) -> str:
         """The name of a piece."""
-        raw = self.raw
-        return bytes(ffi.string(raw.names + raw.name_from[index])).decode("utf-8", "surrogateescape")
+        name = self._names.get(index)
+        if name is None:
+            raw = self.raw
+            read = bytes(ffi.string(raw.names + raw.name_from[index]))
+            name = self._names[index] = read.decode("utf-8", "surrogateescape")
+        return name
 
     def start(self, index: int) -> int:
         """Where a piece begins."""

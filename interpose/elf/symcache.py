@@ -72,6 +72,8 @@ def _taken(string: Any) -> str:
             lib.symbolic_str_free(ffi.addressof(string))
 
 
+_lookup = lib.symbolic_symcache_lookup
+
 LATEST_VERSION: int = _call(lib.symbolic_symcache_latest_version)
 """Of the format that this library writes."""
 
@@ -118,9 +120,13 @@ class SymCache:
 
     def lookup(self, address: int) -> list[tuple[str, str | None, int]]:
         """Function, path and line of the link-time `address`, innermost of inlined calls first."""
-        result = _call(lib.symbolic_symcache_lookup, self._handle, address)
+        result = _lookup(self._handle, address)
+        if not result.len:  # nothing is known there, or it could not be looked up
+            result = _call(_lookup, self._handle, address)
         try:
-            levels = [result.items[at] for at in range(result.len)]
-            return [(_text(one.symbol), _taken(one.full_path) or None, one.line) for one in levels]
+            return [
+                (_text(one.symbol), _taken(one.full_path) or None, one.line)
+                for one in (ffi.unpack(result.items, result.len) if result.len else ())
+            ]
         finally:
             lib.symbolic_lookup_result_free(ffi.addressof(result))

@@ -247,7 +247,8 @@ class ErrorManager:
         if self.shown >= FEWER_FRAMES_AFTER and self.frames == FRAMES_COMPARED:
             self._compare_fewer_frames()
         self._clock += 1
-        known = self._index.get(error.key(self.frames))
+        key = error.key(self.frames)
+        known = self._index.get(key)
         if known is not None:
             known.count += 1
             known.last_seen = self._clock
@@ -264,7 +265,7 @@ class ErrorManager:
         error.suppressed_by = entry
         if describe is not None and (entry is None or self.options.show_error_list == "all"):
             error.aux = (*error.aux, *describe())
-        self._index[error.key(self.frames)] = error
+        self._index[key] = error
         self._recorded.append(error)
         if entry is not None:
             self.suppressed += 1

@@ -223,7 +223,8 @@ class Output:
     def __init__(
         self, fd: int | None, pid: int, *, names: FileNames | None = None, template: str | None = None
     ) -> None:
-        self.fd = fd
+        self._fd = fd
+        self._is_file: bool | None = None
         self.pid = pid
         self.silent = False
         self.program_is_gone: Callable[[], bool] = _never
@@ -231,19 +232,32 @@ class Output:
         self.names = names
         self._template = template
 
+    @property
+    def fd(self) -> int | None:
+        """Where the lines go; None: nowhere."""
+        return self._fd
+
+    @fd.setter
+    def fd(self, fd: int | None) -> None:
+        self._fd = fd
+        self._is_file = None  # looked at when it is first written to
+
     def descriptors(self) -> list[int]:
         """What the supervisor must keep."""
         return [] if self.fd is None else [self.fd]
 
     def _write(self, text: str) -> None:
-        if self.fd is None or self.silent:
+        fd = self._fd
+        if fd is None or self.silent:
             return
         data = memoryview(text.encode("utf-8", "surrogateescape"))
         try:
-            if stat.S_ISREG(os.fstat(self.fd).st_mode):
-                self._write_file(self.fd, data)
+            if self._is_file is None:
+                self._is_file = stat.S_ISREG(os.fstat(fd).st_mode)
+            if self._is_file:
+                self._write_file(fd, data)
             else:
-                self._write_slowly(self.fd, data)
+                self._write_slowly(fd, data)
         except OSError as error:
             # A full disk may have room again; a closed pipe or connection never comes back.
             self._failed(error, text)
@@ -499,6 +513,7 @@ class Log(Output):
             return
         self._is_redirected = True
         os.dup2(2, self.fd, inheritable=False)
+        self._is_file = None
         super()._write(
             f"{self._prefix('==')}The log's listener is gone. What follows is sent to stderr instead.\n{text}"
         )

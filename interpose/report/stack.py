@@ -162,6 +162,9 @@ class _Special(NamedTuple):
     """It is shown by another name where it is the outermost."""
 
 
+_STARTS_THREAD = _Special(0, 0, True)
+
+
 class _Shown(NamedTuple):
     """The frames of an address."""
 
@@ -231,6 +234,7 @@ class StackResolver:
 
     def all_frames(self, stack: Stack) -> list[ResolvedFrame]:
         """All frames of a stack, inlined ones and those below ``main`` included; what suppressions match."""
+        self._check_options()
         return _end_in_clone([frame for ip in stack for frame, _ in self._resolve(ip)])
 
     def frames(self, stack: Stack) -> list[ResolvedFrame]:
@@ -290,6 +294,9 @@ class StackResolver:
 
     def _look_at(self, ip: int) -> _Shown:
         resolved = self._resolve(ip)
+        if len(resolved) == 1 and resolved[0][1] is _Place.WITHIN:
+            frame = resolved[0][0]
+            return _Shown([frame], {}, _STARTS_THREAD if frame.symbol in _THREAD_STARTS else None)
         frames = [frame for frame, _ in resolved]
         places = [place for _, place in resolved]
         main = len(places) - places[::-1].index(_Place.MAIN) if _Place.MAIN in places else 0
@@ -309,42 +316,43 @@ class StackResolver:
             self._cache_key = key
 
     def _resolve(self, ip: int) -> tuple[tuple[ResolvedFrame, _Place], ...]:
-        options = self.options
-        self._check_options()
         found = self._cache.get(ip)
-        if found is None and len(self._cache) >= _MOST_KNOWN:
-            self._cache.clear()
-        if found is None and self.hooks is not None and (hook := self.hooks.frame(ip)) is not None:
+        if found is None:
+            if len(self._cache) >= _MOST_KNOWN:
+                self._cache.clear()
+            found = self._cache[ip] = self._resolved(ip)
+        return found
+
+    def _resolved(self, ip: int) -> tuple[tuple[ResolvedFrame, _Place], ...]:
+        if self.hooks is not None and (hook := self.hooks.frame(ip)) is not None:
             name, path, line = hook
             folder, _, file = path.rpartition("/")
             frame = ResolvedFrame(ip, name, name, None, folder, file, line, raw_symbol=name)
-            found = self._cache[ip] = ((frame, _Place.WITHIN),)
-        if found is None:
-            looked_up = self.symbolizer.lookup(ip)
-            # Above the 64 bits of an address may stand which of several objects was there then.
-            shown = ip & _ADDRESS
-            if looked_up:
-                if len(looked_up) > 1 and looked_up[-1].obj in options.own_objects:
-                    looked_up = looked_up[-1:]
-                found = tuple(self._frame(shown, frame) for frame in looked_up)
-            else:
-                found = ((ResolvedFrame(shown, None, None), _Place.WITHIN),)
-            self._cache[ip] = found
-        return found
+            return ((frame, _Place.WITHIN),)
+        looked_up = self.symbolizer.lookup(ip)
+        # Above the 64 bits of an address may stand which of several objects was there then.
+        shown = ip & _ADDRESS
+        if not looked_up:
+            return ((ResolvedFrame(shown, None, None), _Place.WITHIN),)
+        if len(looked_up) > 1:
+            if looked_up[-1].obj in self.options.own_objects:
+                looked_up = looked_up[-1:]
+            return tuple([self._frame(shown, frame) for frame in looked_up])
+        return (self._frame(shown, looked_up[0]),)
 
     def _frame(self, ip: int, frame: FrameLike) -> tuple[ResolvedFrame, _Place]:
         options = self.options
-        symbol = frame.function
+        symbol, is_inlined = frame.function, frame.is_inlined
         name = (frame.demangled or symbol) if options.demangle else symbol
         place = _Place.WITHIN
         shown_symbol = symbol
-        if not options.show_below_main and not frame.is_inlined:
+        if not options.show_below_main and not is_inlined:
             if symbol in _BELOW_MAIN:
                 name = shown_symbol = BELOW_MAIN_TEXT
                 place = _Place.BELOW_MAIN
             elif symbol == _MAIN:
                 place = _Place.MAIN
-        if name and options.sym_offsets and not frame.is_inlined and frame.sym_offset:
+        if name and options.sym_offsets and not is_inlined and frame.sym_offset:
             name = f"{name}+{frame.sym_offset}"
         resolved = ResolvedFrame(ip, shown_symbol, name, frame.obj, frame.dir, frame.file, frame.line, symbol)
         return resolved, place

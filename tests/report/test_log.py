@@ -403,3 +403,27 @@ def test_banner_tells_of_options_without_effect(pipe, monkeypatch):
 
 def test_command_words():
     assert command_words(["a", "b c"]) == r"a b\ c"
+
+
+def test_a_log_that_moves_from_a_file_to_a_pipe_waits_for_its_reader(tmp_path):
+    first = os.open(tmp_path / "log", os.O_WRONLY | os.O_CREAT)
+    log = Log(first, 1)
+    log.plain("to the file")
+    read, write = os.pipe2(os.O_NONBLOCK)
+    os.set_blocking(read, True)
+    log.fd = write
+    found = bytearray()
+
+    def reader() -> None:
+        while data := os.read(read, 1000):
+            found.extend(data)
+
+    thread = threading.Thread(target=reader)
+    thread.start()
+    log.plain("x" * 300_000)  # more than it holds, and the descriptor never waits by itself
+    log.close()
+    thread.join()
+    os.close(read)
+    os.close(first)
+    assert (tmp_path / "log").read_text() == "==1== to the file\n"
+    assert found.decode() == "==1== " + "x" * 300_000 + "\n"

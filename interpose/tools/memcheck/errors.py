@@ -7,6 +7,7 @@ and which parts follow.  Suppression kinds that files may name are derived from 
 from __future__ import annotations
 
 import os
+import struct
 
 from interpose.jit._native import ffi, lib
 from interpose.report.errors import AuxPart, Error, ErrorKind
@@ -32,6 +33,11 @@ DEFAULT_SUPPRESSIONS = os.path.join(os.path.dirname(__file__), "default.supp")
 """Loaded unless ``--default-suppressions=no``."""
 
 _SIZES = (1, 2, 4, 8, 16, 32)
+RECORD = ffi.typeof("struct ip_error *")
+_MOST_FRAMES = dict(RECORD.item.fields)["frames"].type.length
+_HEAD = struct.Struct("2I7Q2I")
+"""What a ``struct ip_error`` has before its frames."""
+assert _HEAD.size == ffi.offsetof("struct ip_error", "frames")
 
 
 class ErrKind(IntEnum):
@@ -59,6 +65,9 @@ class ErrKind(IntEnum):
     OVERLAP = lib.MC_E_OVERLAP
     CHECK_UNADDR = lib.MC_E_CHECK_UNADDR
     CHECK_UNDEF = lib.MC_E_CHECK_UNDEF
+
+
+_KIND_OF = {int(kind): kind for kind in ErrKind.__members__.values()}
 
 
 class ErrorRecord(NamedTuple):
@@ -91,12 +100,15 @@ class ErrorRecord(NamedTuple):
     @classmethod
     def decode(cls, data: Any) -> ErrorRecord:
         """Read a ``struct ip_error`` from any buffer."""
-        record = ffi.from_buffer("struct ip_error *", data)
-        frames = tuple(ffi.unpack(record.frames, min(record.n_frames, len(record.frames))))
-        text = ffi.string(record.text).decode("utf-8", "replace")
-        aux = tuple(ffi.unpack(record.aux, len(record.aux)))
-        kind = ErrKind(record.kind)
-        return cls(kind, record.size, record.addr, record.pc, record.sp, aux, record.otag, frames, text)
+        return cls.of(ffi.from_buffer(RECORD, data))
+
+    @classmethod
+    def of(cls, record: Any) -> ErrorRecord:
+        """Of a ``struct ip_error *``."""
+        kind, size, addr, pc, sp, *aux, otag, count = _HEAD.unpack(ffi.buffer(record, _HEAD.size))
+        frames = tuple(ffi.unpack(record.frames, min(count, _MOST_FRAMES)))
+        text = ffi.string(record.text).decode("utf-8", "replace") if record.text[0] else ""
+        return cls(_KIND_OF[kind], size, addr, pc, sp, tuple(aux), otag, frames, text)
 
 
 class OriginKind(Enum):
@@ -126,8 +138,14 @@ def _signed(value: int) -> int:
 def _sized(prefix: str) -> Callable[[ErrorRecord], str]:
     """``Addr4``: odd sizes count as the next size that has a kind."""
 
+    known: dict[int, str] = {}
+
     def name(record: ErrorRecord) -> str:
-        return f"{prefix}{next((size for size in _SIZES if size >= record.size), _SIZES[-1])}"
+        found = known.get(record.size)
+        if found is None:
+            size = next((size for size in _SIZES if size >= record.size), _SIZES[-1])
+            found = known[record.size] = f"{prefix}{size}"
+        return found
 
     return name
 

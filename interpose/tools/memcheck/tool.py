@@ -14,6 +14,7 @@ from .access import accessed
 from .addrinfo import describe_address
 from .errors import (
     DEFAULT_SUPPRESSIONS,
+    RECORD,
     UNDEFINED_KINDS,
     ErrKind,
     ErrorRecord,
@@ -157,7 +158,7 @@ class Tool(BaseTool):
         self.reader.outdate_stacks()
 
     def error(self, slot: Any) -> None:
-        record = ErrorRecord.decode(ffi.buffer(slot.data, ffi.sizeof("struct ip_error")))
+        record = ErrorRecord.of(ffi.cast(RECORD, slot.data))
         if record.kind is ErrKind.NONE:
             self._met_many()
             return
