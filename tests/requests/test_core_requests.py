@@ -131,6 +131,15 @@ def test_printf(build: Build, run: Engine, tool: str) -> None:
     assert "count 6\n" in result.err
 
 
+@pytest.mark.parametrize("tool", TOOLS)
+def test_strings_that_are_long_or_have_no_end(build: Build, run: Engine, tool: str) -> None:
+    result = run(tool, build("strings.c"), "-q")
+    assert result.out == "200001\n"
+    long, *rest = result.printed
+    assert long == "y" * 200_000
+    assert rest == ["uuu|uuuuuu||", "uuuuuu|uuuu|", "(null)|(n|", "abc|abcde|"]
+
+
 def test_printf_by_value_is_refused(build: Build, run: Engine) -> None:
     result = run("none", build("by_value.c"), "-q")
     assert result.out == "0\n" and "by value" in result.messages[0]
