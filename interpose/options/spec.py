@@ -416,6 +416,7 @@ class Table:
 
     title: ClassVar[str] = ""
     _options: ClassVar[dict[str, Option]] = {}
+    _spellings: ClassVar[dict[str, Option]]
 
     def __init_subclass__(cls) -> None:
         group = cls.title
@@ -447,8 +448,12 @@ class Table:
 
     @classmethod
     def spellings(cls) -> dict[str, Option]:
-        """Every spelling of every row."""
-        return {spelling: option for option in cls._options.values() for spelling in option.spellings()}
+        """Every spelling of every row; the same object each time."""
+        found: dict[str, Option] | None = cls.__dict__.get("_spellings")
+        if found is None:
+            found = {spelling: option for option in cls._options.values() for spelling in option.spellings()}
+            cls._spellings = found
+        return found
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:

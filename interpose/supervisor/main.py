@@ -133,6 +133,7 @@ class Supervisor:
     def new_image(self) -> None:
         """Everything that is known about one program image."""
         self._resolver: StackResolver | None = None
+        self._own_objects: frozenset[str] | None = None
         self.documents.new_image()
         self._lasts_at = time.monotonic() + LASTS_S
         self.unloaded: UnloadedCode | None = None
@@ -239,8 +240,10 @@ class Supervisor:
     def _stack_options(self) -> StackOptions:
         from interpose.report.stack import StackOptions
 
-        stubs = os.fsdecode(ffi.string(self.session.memory.header.stubs))
-        return StackOptions.of(self.config.core, frozenset({stubs, os.path.realpath(stubs)}))
+        if self._own_objects is None:
+            stubs = os.fsdecode(ffi.string(self.session.memory.header.stubs))
+            self._own_objects = frozenset({stubs, os.path.realpath(stubs)})
+        return StackOptions.of(self.config.core, self._own_objects)
 
     def reconfigure(self, config: Config) -> None:
         """Take options that the program changed; an InterposeError if the tool cannot: the old ones stay."""
