@@ -62,16 +62,16 @@ SSE, AVX, OPMASK, ZMM_HI256, HI16_ZMM, PKRU = 1, 2, 5, 6, 7, 9
 """XSAVE components (Intel SDM volume 1, 13.1)."""
 
 _FLAGS = """\
-<flags id="i386_eflags" size="4"><field name="" start="22" end="31"/>\
-<field name="ID" start="21" end="21"/><field name="VIP" start="20" end="20"/>\
-<field name="VIF" start="19" end="19"/><field name="AC" start="18" end="18"/>\
-<field name="VM" start="17" end="17"/><field name="RF" start="16" end="16"/>\
-<field name="NT" start="14" end="14"/><field name="OF" start="11" end="11"/>\
-<field name="DF" start="10" end="10"/><field name="IF" start="9" end="9"/>\
-<field name="TF" start="8" end="8"/><field name="SF" start="7" end="7"/>\
-<field name="ZF" start="6" end="6"/><field name="AF" start="4" end="4"/>\
-<field name="PF" start="2" end="2"/><field name="" start="1" end="1"/>\
-<field name="CF" start="0" end="0"/></flags>"""
+<flags id="i386_eflags" size="4"><field name="CF" start="0" end="0"/>\
+<field name="" start="1" end="1"/><field name="PF" start="2" end="2"/>\
+<field name="AF" start="4" end="4"/><field name="ZF" start="6" end="6"/>\
+<field name="SF" start="7" end="7"/><field name="TF" start="8" end="8"/>\
+<field name="IF" start="9" end="9"/><field name="DF" start="10" end="10"/>\
+<field name="OF" start="11" end="11"/><field name="NT" start="14" end="14"/>\
+<field name="RF" start="16" end="16"/><field name="VM" start="17" end="17"/>\
+<field name="AC" start="18" end="18"/><field name="VIF" start="19" end="19"/>\
+<field name="VIP" start="20" end="20"/><field name="ID" start="21" end="21"/>\
+<field name="" start="22" end="31"/></flags>"""
 _MXCSR = """\
 <flags id="i386_mxcsr" size="4"><field name="IE" start="0" end="0"/><field name="DE" start="1" end="1"/>\
 <field name="ZE" start="2" end="2"/><field name="OE" start="3" end="3"/><field name="UE" start="4" end="4"/>\

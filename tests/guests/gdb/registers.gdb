@@ -20,7 +20,7 @@ set var $r15 = 99
 set var $xmm2.v2_int64[0] = 0x1234
 set var $eflags = $eflags | 1
 print $eflags
-#: = \[.*CF.*\]
+#: = \[ CF .*IF.*\]
 break there
 continue
 #: Breakpoint 2
