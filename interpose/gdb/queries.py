@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import struct
+from signal import SIGTRAP
 from xml.sax.saxutils import quoteattr
 
 from interpose.gdb.packets import FEATURES, MUTUAL, OK, PACKET_SIZE
@@ -14,6 +16,15 @@ if TYPE_CHECKING:
 
     from interpose.gdb.server import Server
     from interpose.gdb.threads import Thread
+
+
+_SIGINFO = struct.Struct("<3i4xQ104x")  # signo, errno, code, the address of a fault
+_TRAPS = {
+    lib.IP_DBG_BREAK: (0x80, False),  # SI_KERNEL
+    lib.IP_DBG_STEPPED: (2, True),  # TRAP_TRACE
+    lib.IP_DBG_WATCHED: (4, True),  # TRAP_HWBKPT
+}
+"""What the kernel tells a debugger of such stops: SIGTRAP's code, and whether the pc is its address."""
 
 
 def supported(server: Server, rest: bytes) -> bytes:
@@ -193,9 +204,12 @@ def _libraries(server: Server, annex: bytes) -> bytes | None:
 
 def _siginfo(server: Server, annex: bytes) -> bytes | None:
     thread = server.current()
-    if thread.why != lib.IP_DBG_SIGNAL:
-        return bytes(128)
-    return bytes(ffi.buffer(thread.state.siginfo))
+    if thread.why == lib.IP_DBG_SIGNAL:
+        return bytes(ffi.buffer(thread.state.siginfo))
+    code, tells_pc = _TRAPS.get(thread.why, (None, False))
+    if code is None:
+        return bytes(_SIGINFO.size)
+    return _SIGINFO.pack(SIGTRAP, 0, code, thread.pc if tells_pc else 0)
 
 
 def _threads(server: Server, annex: bytes) -> bytes | None:

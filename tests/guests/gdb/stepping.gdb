@@ -1,8 +1,15 @@
 break marked
 continue
 #: Breakpoint 1, .* in count
+# as the kernel tells a debugger: SI_KERNEL, and TRAP_TRACE where the pc is
+print $_siginfo.si_signo * 1000 + $_siginfo.si_code
+#: = 5128
 delete
 stepi
+print $_siginfo.si_signo * 1000 + $_siginfo.si_code
+#: = 5002
+print $_siginfo._sifields._sigfault.si_addr == $pc
+#: = 1
 x/i $pc
 #: pushf
 print $rax

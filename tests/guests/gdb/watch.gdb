@@ -7,6 +7,8 @@ continue
 #: Old value = 0
 #: New value = 5
 #: other = 2;
+print $_siginfo.si_signo * 1000 + $_siginfo.si_code
+#: = 5004
 continue
 #: Old value = 5
 #: New value = 6
