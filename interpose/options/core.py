@@ -76,8 +76,11 @@ def parse_delays(text: str) -> tuple[tuple[str, int], ...]:
 
 
 def check_text_symbol(text: str) -> None:
-    """``:soname-pattern:function-pattern``; the first character is the separator, whatever it is."""
-    parts = text[1:].split(text[0]) if text else []
+    """``:soname-pattern:function-pattern``; the first character is the separator, whatever it is.
+
+    It may be in the function's pattern, as in C++ names.
+    """
+    parts = text[1:].split(text[0], 1) if text else []
     if len(parts) != 2 or not all(parts):
         raise BadValue("Invalid --require-text-symbol= specification.")
 

@@ -63,8 +63,8 @@ class RequiredText(NamedTuple):
 
     @classmethod
     def parse(cls, value: str) -> RequiredText:
-        """Parse ``:soname-pattern:function-pattern``, whose first character is the separator."""
-        parts = value[1:].split(value[0]) if value else []
+        """Parse ``:soname-pattern:function-pattern``, whose first character ends the soname as well."""
+        parts = value[1:].split(value[0], 1) if value else []
         if len(parts) != 2 or not all(parts):
             raise ValueError(f"'{value}' is not of the form :sonamepatt:fnnamepatt")
         return cls(*parts)

@@ -53,6 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (":libanswer.so:answer", 5, "before after "),
         ("+libanswer*+ans?er", 5, "before after "),
         (":libanswer.so:question", 1, "before "),
+        (":libanswer.so:a::question", 1, "before "),
         (":libc.so*:no_such_function", 1, ""),
         (":libc.so*:no_such_function :libanswer.so:answer", 1, ""),
     ],
@@ -70,7 +71,7 @@ def test_it_is_there_or_the_run_ends(folder: Path, engine: str, wanted: str, cod
         env=os.environ | {"PYTHONPATH": str(PACKAGE)},
     )
     assert (done.returncode, done.stdout) == (code, output), done.stderr
-    lacking = ("libc.so.6", "no_such_function") if "no_such" in wanted else ("libanswer.so", "question")
+    lacking = ("libc.so.6", "no_such_function") if "no_such" in wanted else ("libanswer.so", wanted[14:])
     assert done.stderr == (WANTS.format(*lacking) if code == 1 else "")
 
 
