@@ -56,8 +56,9 @@ void rt_hook_data_end(struct tstate *ts, u64 from, u64 to);
 void rt_hook_written(u64 addr, u64 len);
 
 /* ---- Stacks ------------------------------------------------------------------- */
-/* A stack begins: [lo, hi), of which the bytes from sp on are in use. */
-void rt_hook_stack_new(u64 lo, u64 hi, u64 sp);
+/* A stack begins: [lo, hi), of which the bytes from sp on are in use.  True: what lies below was written by the program
+ * and stays; who runs there has IP_U_TAKES. */
+bool rt_hook_stack_new(u64 lo, u64 hi, u64 sp);
 /* The main stack is now mapped from lo on, not from old_lo. */
 void rt_hook_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi);
 /* The region that holds sp: registered stack, heap block or mapping; takes: who runs there has IP_U_TAKES.  false: the

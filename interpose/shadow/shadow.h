@@ -140,8 +140,9 @@ void rt_shadow_opened(u64 addr, u64 len); /* whole pages: those without a shadow
 void rt_shadow_unmapped(u64 addr, u64 len);
 void rt_shadow_moved(u64 from, u64 to, u64 len);
 void rt_shadow_set(u64 addr, u64 len, int state); /* any alignment */
-/* Stack region known (main, clone, sigaltstack): below sp becomes 0xff. */
-void rt_shadow_stack(u64 lo, u64 hi, u64 sp);
+/* Stack region known (main, clone, sigaltstack): below sp becomes 0xff; or it stays, since the program has filled it
+ * (true: IP_U_TAKES). */
+bool rt_shadow_stack(u64 lo, u64 hi, u64 sp);
 /* rt_shadow_set for the mapped parts of a range, however long it is. */
 void rt_shadow_set_mapped(u64 addr, u64 len, int state);
 /* Is some byte bad: unaddressable; undefined; undefined but addressable?  *bad is the first such byte.  Any

@@ -6,6 +6,8 @@
  * inside a range are mapped and unmapped freely, border pages are created when
  * first needed, filled with 0xff, and never unmapped.
  */
+#include <asm/unistd.h>
+
 #include "heap/heap.h"
 #include "runtime/seam.h"
 #include "shadow/shadow.h"
@@ -517,12 +519,31 @@ void rt_shadow_set_mapped(u64 addr, u64 len, int state) {
     }
 }
 
-void rt_shadow_stack(u64 lo, u64 hi, u64 sp) {
-    if (!(rt.flags & IP_C_SHADOW) || !in_client(lo, hi - lo) || sp < lo || sp > hi) return;
+/* Has the program painted the stack, to find out later how deep it was?  Then each word of its lowest page is defined,
+ * and none is zero.  Pages that are not there are not asked for: they may be userfaultfd's. */
+static bool is_filled(u64 lo, u64 sp) {
+    u64 word[32], page = RT_ROUND_UP(lo, RT_PAGE);
+    u8 there;
+    if (page + RT_PAGE > sp || sys3(__NR_mincore, (long)page, RT_PAGE, (long)&there) < 0 || !(there & 1)) return false;
+    for (u64 at = page; at < page + RT_PAGE; at += sizeof word) {
+        if (!sh_is_zero(sh_v(at), sh_v(at + sizeof word)) || rt_copy_from(word, at, sizeof word) != 0) return false;
+        for (u32 i = 0; i < sizeof word / 8; i++)
+            if (!word[i]) return false;
+    }
+    return true;
+}
+
+bool rt_shadow_stack(u64 lo, u64 hi, u64 sp) {
+    if (!(rt.flags & IP_C_SHADOW) || !in_client(lo, hi - lo) || sp < lo || sp > hi) return false;
+    if (is_filled(lo, sp)) {
+        rt_stack_register(lo, hi, true);
+        return true;
+    }
     rt_lock(&sh_map_lock);
     if (sp > lo) range_map(sh_v(lo), sh_v(sp), 0xff);
     /* What lies above belongs to whoever had it (a stack inside a block). */
     range_map(sh_a(RT_ROUND_DOWN(lo, 8)), sh_a(RT_ROUND_UP(sp, 8)), 0);
     rt_unlock(&sh_map_lock);
     rt_stack_register(lo, hi, false);
+    return false;
 }

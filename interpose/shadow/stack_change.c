@@ -26,7 +26,10 @@ static u32 n_stacks, cap_stacks;
 void rt_stack_register(u64 lo, u64 hi, bool named) {
     rt_lock(&sh_stacks_lock);
     for (u32 i = 0; i < n_stacks; i++)
-        if (stacks[i].lo == lo && stacks[i].hi == hi) goto out;
+        if (stacks[i].lo == lo && stacks[i].hi == hi) {
+            stacks[i].named |= named;
+            goto out;
+        }
     if (n_stacks == cap_stacks) {
         u32 cap = cap_stacks ? cap_stacks * 2 : 256;
         struct stack_reg *p = rt_pages(cap * sizeof *p);

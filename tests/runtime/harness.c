@@ -83,8 +83,9 @@ void rt_hook_moved(u64 from, u64 to, u64 len) {
         on_shadow(1, to, len);
     }
 }
-void rt_hook_stack_new(u64 lo, u64 hi, u64 sp) {
+bool rt_hook_stack_new(u64 lo, u64 hi, u64 sp) {
     if (sp <= lo || sp >= hi) fail("stack pointer 0x%lx outside 0x%lx-0x%lx", sp, lo, hi);
+    return false;
 }
 
 void harness_main(u64 *sp);

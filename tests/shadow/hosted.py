@@ -27,7 +27,7 @@ void rt_shadow_mapped(uint64_t, uint64_t, int);
 void rt_shadow_unmapped(uint64_t, uint64_t);
 void rt_shadow_moved(uint64_t, uint64_t, uint64_t);
 void rt_shadow_set(uint64_t, uint64_t, int);
-void rt_shadow_stack(uint64_t, uint64_t, uint64_t);
+_Bool rt_shadow_stack(uint64_t, uint64_t, uint64_t);
 _Bool rt_shadow_unaddr(struct tstate *, uint64_t, uint64_t, uint64_t *);
 _Bool rt_shadow_undef(uint64_t, uint64_t, uint64_t *);
 _Bool rt_shadow_undef_only(struct tstate *, uint64_t, uint64_t, uint64_t *);

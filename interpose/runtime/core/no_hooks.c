@@ -22,7 +22,7 @@ NOTHING void rt_hook_opened(u64 addr, u64 len) {}
 NOTHING void rt_hook_moved(u64 from, u64 to, u64 len) {}
 NOTHING void rt_hook_data_end(struct tstate *ts, u64 from, u64 to) {}
 NOTHING void rt_hook_written(u64 addr, u64 len) {}
-NOTHING void rt_hook_stack_new(u64 lo, u64 hi, u64 sp) {}
+NOTHING bool rt_hook_stack_new(u64 lo, u64 hi, u64 sp) { return false; }
 NOTHING void rt_hook_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {}
 NOTHING bool rt_hook_stack_region(u64 sp, u64 *lo, u64 *hi, bool *takes) { return false; }
 NOTHING void rt_hook_stack_named(u64 lo, u64 hi, bool known) {}

@@ -328,10 +328,8 @@ static void shadow_new_stack(struct tstate *child, u64 maker, const struct clone
     child->stack_shared = !rq->stack_size && (!(rq->flags & CLONE_THREAD) || its_makers || hi - sp > (hi - lo) / 4);
     child->umask &= ~(1ull << IP_U_TAKES);
     child->stack_looks = 0;
-    if (!child->stack_shared)
-        rt_hook_stack_new(lo, hi, sp);
-    else if (takes)
-        child->umask |= 1ull << IP_U_TAKES;
+    if (!child->stack_shared) takes = rt_hook_stack_new(lo, hi, sp);
+    if (takes) child->umask |= 1ull << IP_U_TAKES;
 }
 
 static void shadow_ids(const struct clone_request *rq) {

@@ -62,9 +62,7 @@ void rt_hook_written(u64 addr, u64 len) {
     if (on()) rt_shadow_set(addr, len, RT_SH_DEFINED);
 }
 
-void rt_hook_stack_new(u64 lo, u64 hi, u64 sp) {
-    if (on()) rt_shadow_stack(lo, hi, sp);
-}
+bool rt_hook_stack_new(u64 lo, u64 hi, u64 sp) { return on() && rt_shadow_stack(lo, hi, sp); }
 void rt_hook_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {
     if (on()) rt_shadow_stack_grown(ts, lo, old_lo, hi);
 }
