@@ -345,23 +345,12 @@ static bool reads_elsewhere(const struct ip_insn *in) {
     return m->base != IP_RSP || m->index != IP_REG_NONE || m->disp < 0;
 }
 
-/* Does uop k raise RSP over what the one before it has loaded, as _dl_runtime_resolve does?  That pops, too. */
-static bool pops_otherwise(const struct ublock *in, int k) {
-    int64_t step;
-    if (k == 0 || in->u[k - 1].op != U_INSN || in->u[k].op != U_INSN) return false;
-    const struct ip_insn *load = &in->insn[in->u[k - 1].insn], *rise = &in->insn[in->u[k].insn];
-    const struct ip_mem *m = &load->mem;
-    return load->mnem == IP_MN_MOV && m->present && (m->access & IP_ACC_R) && m->base == IP_RSP &&
-           m->index == IP_REG_NONE && m->disp >= 0 && rise->mnem == IP_MN_ADD && ip_rsp_step(rise, &step) &&
-           step > m->disp;
-}
-
 /* After uop k the block goes to a call or return, where the red zone is given up,
  * and reads nothing on its way that could lie there.  What pops has pushed before, so what RSP gave back
  * was a frame: an epilogue, though it may end in a jump to another function, which the block may have
  * followed. */
 static bool gives_up_red_zone(const struct ublock *in, int k) {
-    bool popped = pops_otherwise(in, k);
+    bool popped = false;
     for (k++; k < in->n_u; k++) {
         const struct ip_insn *insn = &in->insn[in->u[k].insn];
         const struct ip_insn *before = &in->insn[in->u[k - 1].insn];
@@ -371,7 +360,7 @@ static bool gives_up_red_zone(const struct ublock *in, int k) {
         case U_FAREA: break;
         case U_INSN:
             if (reads_elsewhere(insn)) return false;
-            popped |= (insn->mnem == IP_MN_POP && !insn->mem.present) || pops_otherwise(in, k);
+            popped |= insn->mnem == IP_MN_POP && !insn->mem.present;
             break;
         case U_JMP:
         case U_JMPI: return popped && !reads_elsewhere(insn);
