@@ -284,7 +284,8 @@ def fill_channel(memory: Memory, config: Config, path: str, client_pid: int) -> 
     header = memory.header
     flags = config_flags(config)
     if flags & (lib.IP_C_SHADOW | lib.IP_C_TRACE) and not os.path.exists("/proc/self/fd"):
-        # Nothing else says what is mapped: of functions that nobody knows, memcheck reports what is no error.
+        # Nothing else says what is mapped: of functions that nobody knows, a tool that follows values reports
+        # what is no error.
         raise LaunchError("cannot find out which files are mapped: /proc is not mounted")
     header.magic = lib.IP_MAGIC
     header.build = lib.ip_build_id()
