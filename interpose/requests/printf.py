@@ -20,7 +20,6 @@ _WIDEST = 65536
 """Columns and digits beyond are a mistake of the caller's, which must not cost the memory for them."""
 _LONGEST = 1 << 24
 """Bytes of a string: more have no end, or none that anybody would read."""
-_PAGE = 4096
 _BITS = {b"hh": 8, b"h": 16, b"": 32}
 
 
@@ -63,26 +62,6 @@ class _VaList:
         exponent = int.from_bytes(data[8:], "little")
         value = mantissa * 2.0 ** max(-1074, min(1023, (exponent & 0x7FFF) - 16383 - 63)) if mantissa else 0.0
         return -value if exponent >> 15 else value
-
-
-def _string(client: Client, addr: int, most: int | None) -> bytes | None:
-    """A string as printf reads it: not beyond the precision, where it need not end.
-
-    One that runs into what cannot be read is what there is of it; None if that is nothing.
-    """
-    left = _LONGEST if most is None else min(most, _LONGEST)
-    parts: list[bytes] = []
-    while left > 0:
-        room = min(left, _PAGE - addr % _PAGE)
-        data = client.read(addr, room)
-        if data is None:
-            break
-        text, end, _ = data.partition(b"\0")
-        parts.append(text)
-        if end:
-            break
-        addr, left = addr + room, left - room
-    return b"".join(parts) if parts or left <= 0 else None
 
 
 def _integer(args: _VaList, length: bytes, signed: bool) -> int:
@@ -130,7 +109,7 @@ def _floating(value: float, kind: str, flags: str, width: int, digits: int | Non
 
 def format_va_list(client: Client, format_addr: int, va_list_addr: int) -> str:
     """The text that printf would produce; a conversion that is unknown stays as it is."""
-    text = _string(client, format_addr, None) or b""
+    text = client.read_string(format_addr, _LONGEST, exact=True) or b""
     args = _VaList(client, va_list_addr)
 
     def one(match: re.Match[bytes]) -> bytes:
@@ -156,7 +135,8 @@ def format_va_list(client: Client, format_addr: int, va_list_addr: int) -> str:
             args.integer()
             return b""
         if kind == "s" or kind == "y":
-            data = _string(client, args.integer(), digits)
+            most = _LONGEST if digits is None else min(digits, _LONGEST)  # it need not end there
+            data = client.read_string(args.integer(), most, exact=True)
             data = b"(null)"[:digits] if data is None else data
             return _pad(data.decode("utf-8", "surrogateescape"), style, columns).encode(
                 "utf-8", "surrogateescape"

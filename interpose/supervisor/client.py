@@ -193,20 +193,27 @@ class Client:
         ffi.memmove(value, data, size)
         return value
 
-    def read_string(self, addr: int, limit: int = 65536) -> bytes | None:
-        """A NUL-terminated string, without its NUL; None if it cannot be read."""
+    def read_string(self, addr: int, limit: int = 65536, *, exact: bool = False) -> bytes | None:
+        """A NUL-terminated string, without its NUL; None if it cannot be read.
+
+        :param limit: so many bytes are searched for the NUL, and the rest of their last page.
+        :param exact: no byte beyond is read, and what runs into memory that cannot be read is a string as far
+            as it goes.
+        """
         parts: list[bytes] = []
-        done = 0
-        while done < limit:
-            room = 4096 - (addr + done) % 4096
-            data = self.read(addr + done, room)
+        end = addr + limit
+        while addr < end:
+            stop = addr - addr % 4096 + 4096
+            if exact:
+                stop = min(stop, end)
+            data = self.read(addr, stop - addr)
             if data is None:
-                return None
-            end = data.find(b"\0")
-            if end >= 0:
-                return b"".join([*parts, data[:end]])
-            parts.append(data)
-            done += room
+                return b"".join(parts) if exact and parts else None
+            text, nul, _ = data.partition(b"\0")
+            parts.append(text)
+            if nul:
+                break
+            addr = stop
         return b"".join(parts)
 
     def descriptor(self, number: int) -> int:
