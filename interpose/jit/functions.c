@@ -32,13 +32,14 @@ static const struct ip_tr_range *at(const struct tracing *t, uint64_t i, uint64_
     return i < t->n_ranges && t->ranges[i].lo <= pc ? &t->ranges[i] : NULL;
 }
 
-const struct ip_tr_range *ip_trace_range(uint64_t pc) {
+/* The one that pc lies in, or NULL. */
+static const struct ip_tr_range *range_of(uint64_t pc) {
     uint64_t i = ip_trace_range_after(pc);
     return at(tt_tracing(), i, pc);
 }
 
 uint32_t ip_trace_function(uint64_t pc) {
-    const struct ip_tr_range *r = ip_trace_range(pc);
+    const struct ip_tr_range *r = range_of(pc);
     return r ? r->function : 0;
 }
 
@@ -53,12 +54,12 @@ bool ip_trace_apart(uint64_t pc, uint64_t home) {
 }
 
 bool ip_trace_begins(uint64_t pc) {
-    const struct ip_tr_range *r = ip_trace_range(pc);
+    const struct ip_tr_range *r = range_of(pc);
     return r && r->lo == pc;
 }
 
 uint32_t ip_trace_part(uint64_t pc, uint64_t *begin) {
-    const struct ip_tr_range *r = ip_trace_range(pc);
+    const struct ip_tr_range *r = range_of(pc);
     if (!r || !r->part) return 0;
     *begin = r->lo;
     return r->part;

@@ -12,7 +12,7 @@
 
 static struct tracing alone; /* without a program: stages of any bytes are shown */
 static struct tracing *now = &alone;
-static struct tt_memory *own;
+static struct tt_memory *own; /* in which that is, or NULL */
 
 /* A function of its own, for a test looks by name for who asks the CPU before using instructions that some lack. */
 __attribute__((noinline)) static uint64_t components(void) {
@@ -72,12 +72,13 @@ uint8_t *ip_trace_templates(uint64_t *bytes, uint64_t *words) {
 static bool room_for(uint64_t n) {
     static struct ip_tr_range *larger;
     if (n <= now->room_ranges) return true;
-    struct ip_tr_range *more = realloc(now->ranges == larger ? larger : NULL, 2 * n * sizeof *more);
+    const bool is_shared = own && now->ranges == own->ranges; /* what an image before this one had is no more */
+    struct ip_tr_range *more = realloc(larger, 2 * n * sizeof *more);
     if (!more) return false;
-    if (now->ranges != larger) memcpy(more, now->ranges, now->n_ranges * sizeof *more);
+    if (is_shared) memcpy(more, now->ranges, now->n_ranges * sizeof *more);
     larger = now->ranges = more;
     now->room_ranges = 2 * n;
-    if (own && now == &own->tracing) own->table.here = own->table.in_place = false;
+    if (own) own->table.here = own->table.in_place = false;
     return true;
 }
 

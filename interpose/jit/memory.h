@@ -28,9 +28,9 @@ struct tt_memory {
     struct code_copy copies[CODE_COPIES], copies_here[CODE_COPIES_HERE];
     uint8_t copy_bytes_here[CODE_COPIES_HERE * CODE_UNIT_HERE];
     uint8_t heap[TT_HEAP]; /* tt_alloc's */
-    /* Of tools that trace.  Each of its tables is as large as all before it (templates.c). */
+    /* Of tools that trace. */
     struct tracing tracing;
-    struct ip_tr_known known[2u << KNOWN_MOST];
+    struct ip_tr_known known[2u << KNOWN_MOST]; /* tables of all sizes, KNOWN_TABLE */
     struct ip_tr_range ranges[IP_TR_MAX_RANGES];
     uint8_t scratch[TRACE_SCRATCH];
 };

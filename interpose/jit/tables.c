@@ -183,7 +183,6 @@ static int copy_own(int chan_fd) {
     const struct transtab *t = &own->table;
     const struct tracing *trace = &own->tracing;
     const bool traces = t->opts.flags & IP_C_TRACE, shared = traces && trace->ranges == own->ranges;
-    const uint32_t places = trace->known_level ? 1u << trace->known_level : 0;
     const struct {
         const void *from;
         size_t bytes;
@@ -196,7 +195,7 @@ static int copy_own(int chan_fd) {
         {own->heap, t->heap_used},
         {own->waits, t->keep && t->keep->n_seg ? sizeof own->waits : 0},
         {trace, traces ? sizeof *trace : 0},
-        {own->known + places, traces ? sizeof *own->known * places : 0},
+        {KNOWN_TABLE(own->known, trace->known_level), traces ? sizeof *own->known << trace->known_level : 0},
         {own->ranges, shared ? sizeof *own->ranges * trace->n_ranges : 0},
     };
     int r = 0;

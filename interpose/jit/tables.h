@@ -4,6 +4,7 @@
 
 #include "jit/transtab.h"
 
+struct tt_memory;
 struct memory_files {
     int chan, cache, meta; /* descriptors */
 };
@@ -15,11 +16,9 @@ int tt_map_anew(const struct memory_files *files);
 /* The same with all that is in those that are at hand, one of which is old_meta: the lock is held by whoever has
  * forked. */
 int tt_copy(const struct memory_files *files, int old_meta);
-/* Have templates, and what they are made by, in that memory (trace.h). */
-struct tt_memory;
-void tt_trace_in(struct tt_memory *memory);
-/* The same where it is at hand, if the tool traces. */
+/* If the tool traces: have templates, and what they are made by, in the memory that is at hand (trace.h). */
 void tt_begin_tracing(void);
+void tt_trace_in(struct tt_memory *memory); /* functions_set.c */
 /* Files of the translations that outlast the run. */
 struct keeping *tt_keeping(void);
 

@@ -38,13 +38,10 @@ static bool same(const struct ip_tr_block *a, const struct ip_tr_block *b) {
     return memcmp(a, &head, sizeof head) == 0 && memcmp(a + 1, b + 1, a->bytes - sizeof head) == 0;
 }
 
-/* Each table is as large as all before it, and lies behind them. */
-static struct ip_tr_known *table(const struct tracing *t, uint32_t level) { return t->known + (1u << level); }
-
 static void grow(struct tracing *t) {
     uint32_t level = t->known_level ? t->known_level + 1 : KNOWN_LEAST, mask = (1u << level) - 1;
-    struct ip_tr_known *bigger = table(t, level), *old = table(t, t->known_level);
-    for (uint32_t i = 0; t->known_level && i < 1u << t->known_level; i++) {
+    struct ip_tr_known *bigger = KNOWN_TABLE(t->known, level), *old = KNOWN_TABLE(t->known, t->known_level);
+    for (uint32_t i = 0; i < 1u << t->known_level; i++) { /* at level 0 an empty one */
         if (!old[i].at) continue;
         uint32_t h = old[i].hash;
         while (bigger[h & mask].at) h++;
@@ -58,7 +55,7 @@ uint32_t ip_trace_keep(struct ip_tr_block *b) {
     struct ip_meta *meta = t->meta;
     if (!t->area) return 0;
     if (!t->known_level || meta->trace_blocks >= 1u << (t->known_level - 1)) grow(t);
-    struct ip_tr_known *known = table(t, t->known_level);
+    struct ip_tr_known *known = KNOWN_TABLE(t->known, t->known_level);
     uint32_t hash = hash_of(b), h = hash, mask = (1u << t->known_level) - 1;
     for (; known[h & mask].at; h++) {
         const struct ip_tr_known *k = &known[h & mask];

@@ -12,6 +12,8 @@ struct ip_tr_known {
 };
 #define KNOWN_LEAST 14 /* the first table has 2^14 places */
 #define KNOWN_MOST  21
+/* The one of 2^level places lies behind all that are smaller. */
+#define KNOWN_TABLE(known, level) ((known) + (1u << (level)))
 
 /* Of code: whose it is, in ascending order. */
 struct ip_tr_range {
@@ -43,9 +45,7 @@ struct tracing {
 void ip_trace_pass(const struct ublock *in, struct ublock *out, uint64_t flags);
 /* Where the program has a template like this one, which is laid there if there is none; 0: no room. */
 uint32_t ip_trace_keep(struct ip_tr_block *b);
-/* The range that pc lies in, or NULL. */
-const struct ip_tr_range *ip_trace_range(uint64_t pc);
-/* The first one that ends behind pc. */
+/* The first range that ends behind pc. */
 uint64_t ip_trace_range_after(uint64_t pc);
 /* The function that pc belongs to, 0: none. */
 uint32_t ip_trace_function(uint64_t pc);
