@@ -72,10 +72,6 @@ void rt_hook_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp);
 void rt_hook_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp);
 void rt_hook_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp);
 
-/* ---- Translation ------------------------------------------------------------------ */
-/* Answer the request to the translator in the thread's slot; false: the supervisor has to. */
-bool rt_hook_translator(struct tstate *ts, u32 kind);
-
 /* ---- Instructions ---------------------------------------------------------------- */
 /* A slow path of the tool's (IP_XS_*) was taken.  RT_SLOW_RESUME: go on in the block, at its patch address;
  * RT_SLOW_ENTER: at the block of ts->pc, which may carry mode bits. */

@@ -20,6 +20,10 @@ void rt_protect_code_page(struct tstate *ts, u64 page);
 /* By userfaultfd(2): to look at its memory may mean to wait for its other threads. */
 extern bool rt_program_brings_pages;
 
+/* ---- the translator */
+/* Answer the request to the translator in the thread's slot; false: the supervisor has to. */
+bool rt_translate_here(struct tstate *ts, u32 kind);
+
 /* ---- signals */
 /* Deliver a recorded signal, if any, by changing ts to the handler's entry. */
 void rt_signal_deliver(struct tstate *ts);

@@ -36,8 +36,7 @@ def client_files() -> Iterator[Path]:
         yield PACKAGE / "jit" / f"{name}.c"
     for tool in tools.names():
         yield from (PACKAGE / "tools" / tool / "client").glob("*.[chS]")
-        if (PACKAGE / "tools" / tool / "client/translate.c").exists():
-            yield from (PACKAGE / "tools" / tool / "translate").glob("*.c")
+        yield from (PACKAGE / "tools" / tool / "translate").glob("*.c")
 
 
 def layer(path: Path) -> str:

@@ -1,7 +1,5 @@
 /* The translator in the program's process: a thread that comes to new code makes its translation itself, in the memory
  * that it shares with the supervisor.  To ask that took two processes' wake-ups, some 10 us for 5 us of work. */
-#include "jit/client/here.h"
-
 #include "abi/inline/futex.h"
 #include "jit/memory.h"
 #include "runtime/seam.h"
@@ -44,7 +42,7 @@ static void serialize(void) {
                      : "rax", "rcx", "memory", "cc");
 }
 
-bool ip_translate_here(struct tstate *ts, u32 kind) {
+bool rt_translate_here(struct tstate *ts, u32 kind) {
     struct ip_slot *s = rt_slot(ts);
     if (!__atomic_load_n(&table->here, __ATOMIC_RELAXED) || rt_th(ts)->no_tsc || !is_programs(ts)) return false;
     if (rt_program_brings_pages) return false; /* who brings one may come to new code; the supervisor does not wait */

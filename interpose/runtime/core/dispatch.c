@@ -214,7 +214,7 @@ static void keep_alone(const struct alone *made) {
 }
 
 static void ask_translator(struct tstate *ts, u32 kind) {
-    if (!rt_hook_translator(ts, kind)) rt_request_translator(ts, kind);
+    if (!rt_translate_here(ts, kind)) rt_request_translator(ts, kind);
 }
 
 /* The translation of key, made if need be; patches exit_id to it.  0: nothing

@@ -12,7 +12,6 @@ NOTHING void rt_hook_leaving(struct tstate *ts, bool for_exec) {}
 NOTHING void rt_hook_fork(struct tstate *ts, bool child) {}
 NOTHING void rt_hook_full(struct tstate *ts) {}
 NOTHING void rt_hook_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point) {}
-NOTHING bool rt_hook_translator(struct tstate *ts, u32 kind) { return false; }
 NOTHING void rt_hook_signal(struct tstate *ts, int sig, u64 pc, u64 sp) {}
 NOTHING void rt_hook_sigreturn(struct tstate *ts) {}
 NOTHING void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {}
