@@ -4,6 +4,7 @@
 #define TS_ACC_ADDR   0x138
 #define TS_CS_BASE    0x118
 #define CS_ENTRY      16                /* struct ip_csent */
+#define CS_RETADDR    0
 #define CS_ABOVE      8
 #define TS_STACK_LO   0x160
 #define TS_STACK_HI   0x168
@@ -251,18 +252,33 @@ rt_give_back_stub:
         or      %esp, %eax
         test    $7, %al
         jne     3f
-        mov     %fs:TS_CS_TOP, %rax     /* calls that were left (longjmp), as rt_callstack_drop */
+        mov     %fs:TS_CS_TOP, %rax     /* calls that were left (longjmp, exceptions), as rt_callstack_drop */
 9:      cmp     %fs:TS_CS_BASE, %rax
         jbe     10f
         mov     CS_ABOVE(%rax), %rcx
         cmp     %rsp, %rcx
-        ja      10f
+        ja      12f
         cmp     %fs:TS_STACK_LO, %rcx
         jbe     10f
-        sub     $CS_ENTRY, %rax
+11:     sub     $CS_ENTRY, %rax
         mov     %rax, %fs:TS_CS_TOP
         jmp     9b
-10:     mov     %rsp, %rcx
+12:     mov     CS_RETADDR(%rax), %rcx
+        test    %rcx, %rcx
+        jz      10f
+        mov     CS_ABOVE(%rax), %rdx
+13:     cmp     %rcx, -8(%rdx)
+        .pushsection rt_fixups, "a", @progbits
+        .quad   13b, 10f
+        .popsection
+        jne     11b
+        cmp     %rcx, CS_RETADDR-CS_ENTRY(%rax)
+        jne     10f
+        cmp     %rdx, CS_ABOVE-CS_ENTRY(%rax)
+        je      11b
+10:     mov     %fs:TS_TMP0, %rdx
+        sub     $RED_ZONE, %rdx
+        mov     %rsp, %rcx
         sub     %fs:TS_TMP0, %rcx
         cmp     $STORES_MOST, %ecx
         ja      4f

@@ -61,7 +61,7 @@ _Static_assert(IP_U_REDZONE == 23 && IP_RAX == 0 && IP_R15 == 15, "ORDER ip_gpr,
 TH(pending, 0x1380);
 TH(flush_seq, 0x1454);
 _Static_assert(sizeof(struct rt_thread) <= 2048, "the second half is the signal layer's");
-_Static_assert(sizeof(struct ip_csent) == 16, "call stack entry");
+_Static_assert(sizeof(struct ip_csent) == 16 && offsetof(struct ip_csent, retaddr) == 0, "call stack entry");
 _Static_assert(sizeof(struct ip_exit) == 16, "meta tables");
 _Static_assert(sizeof(struct ip_slot) <= IP_SLOT_SIZE, "slot");
 _Static_assert(sizeof(struct ip_error) <= IP_SLOT_DATA, "an error record fits a slot");

@@ -62,11 +62,22 @@ void rt_callstack_push(struct tstate *ts, u64 retaddr, u64 slot) {
     *(struct ip_csent *)ts->cs_top = (struct ip_csent){retaddr, slot + sizeof(u64)};
 }
 
+/* Has the call been left although its word is in the stack still?  An unwinder goes on in a frame by the address of the
+ * handler in the place of the return address (__builtin_eh_return): then RSP is not above it yet.  Where that handler
+ * is what follows the call, the next call from there is an entry like this one. */
+static bool is_left(const struct ip_csent *e) {
+    const struct ip_csent *older = e - 1;
+    u64 word;
+    if (!e->retaddr || rt_copy_from(&word, rt_return_slot(e), sizeof word) < 0) return false;
+    return word != e->retaddr || (older->above == e->above && older->retaddr == e->retaddr);
+}
+
 void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp) {
     if (!(rt.flags & IP_C_CALLSTACK)) return;
     while (ts->cs_top > ts->cs_base) {
-        u64 slot = rt_return_slot((const struct ip_csent *)ts->cs_top);
-        if (slot < lo || slot >= sp) break;
+        const struct ip_csent *e = (const struct ip_csent *)ts->cs_top;
+        u64 slot = rt_return_slot(e);
+        if (slot < lo || (slot >= sp && !is_left(e))) break;
         ts->cs_top -= ENTRY;
     }
 }
