@@ -137,6 +137,9 @@ struct ip_slot *rt_slot(struct tstate *ts) {
     return &slot;
 }
 void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp) { (void)ts, (void)lo, (void)sp; }
+void rt_callstack_looked(struct tstate *ts, const struct ip_csent *last, u32 shown) {
+    (void)ts, (void)last, (void)shown;
+}
 
 void rt_note(struct tstate *ts, const char *fmt, ...) {
     (void)ts;

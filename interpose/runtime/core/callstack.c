@@ -2,8 +2,8 @@
  *
  * Translated calls push without a test; a page without access behind the last entry
  * stops them.  Full it is when a program calls and never returns (continuations, as in
- * CHICKEN's code, whose stack a longjmp takes back; calls for the address only), or in a
- * recursion with little frames on a great stack.
+ * CHICKEN's code, whose stack a longjmp takes back), or in a recursion with little frames on a
+ * great stack.
  */
 #include <asm/unistd.h>
 #include <linux/mman.h>
@@ -14,6 +14,7 @@
 #define MAIN_CALLSTACK   (64ull << 20)
 #define THREAD_CALLSTACK (16ull << 20) /* 8 MiB of stack in frames of 8 bytes */
 #define ENTRY            sizeof(struct ip_csent)
+#define LOOKED_MOST      1024
 
 void rt_callstack_new(struct tstate *ts, bool first) {
     u64 size = first ? MAIN_CALLSTACK : THREAD_CALLSTACK;
@@ -70,6 +71,20 @@ static bool is_left(const struct ip_csent *e) {
     u64 word;
     if (!e->retaddr || rt_copy_from(&word, rt_return_slot(e), sizeof word) < 0) return false;
     return word != e->retaddr || (older->above == e->above && older->retaddr == e->retaddr);
+}
+
+void rt_callstack_looked(struct tstate *ts, const struct ip_csent *last, u32 shown) {
+    const struct ip_csent *top = (const struct ip_csent *)ts->cs_top;
+    if (top - last < LOOKED_MOST || top - last < 8 * (long)shown) return;
+    struct ip_csent *to = (struct ip_csent *)ts->cs_base + 1;
+    u64 sp = ts->gpr[IP_RSP];
+    for (const struct ip_csent *e = to; e <= top; e++) {
+        u64 slot = rt_return_slot(e), word;
+        bool below = slot >= ts->stack_lo && slot < sp && sp <= ts->stack_hi;
+        if (e->retaddr && (below || (rt_copy_from(&word, slot, sizeof word) == 0 && word != e->retaddr))) continue;
+        *to++ = *e;
+    }
+    ts->cs_top = (u64)(to - 1);
 }
 
 void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp) {

@@ -66,6 +66,9 @@ void rt_callstack_new(struct tstate *ts, bool first);
 struct sig_context;
 bool rt_callstack_full(struct tstate *ts, u64 addr, struct sig_context *mc);
 void rt_callstack_push(struct tstate *ts, u64 retaddr, u64 slot);
+/* A trace that shows so many frames has looked at all entries from the newest to that one: where most are of calls that
+ * have been left unseen (a call for the address only, whose word the program pops), they go. */
+void rt_callstack_looked(struct tstate *ts, const struct ip_csent *last, u32 shown);
 /* RSP has been loaded with sp: frames below it, from lo on, are over. */
 void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp);
 

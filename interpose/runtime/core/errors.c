@@ -6,6 +6,7 @@
  */
 #include <asm/unistd.h>
 
+#include "runtime/core/core.h"
 #include "runtime/core/errors.h"
 #include "runtime/hooks.h"
 #include "runtime/seam.h"
@@ -46,7 +47,8 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
     u32 n = 0;
     if (!max) return 0;
     frames[n++] = rt_pc(ts->pc);
-    for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit && n < max; p -= sizeof(struct ip_csent)) {
+    u64 p;
+    for (p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit && n < max; p -= sizeof(struct ip_csent)) {
         const struct ip_csent *e = (const struct ip_csent *)p;
         u64 slot = rt_return_slot(e), ret;
         if (rt_is_interrupted(e, seen)) sp = e->above;
@@ -62,6 +64,7 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
         n = merged(frames, n);
         sp = slot + 8; /* outer frames lie above */
     }
+    if (p < ts->cs_limit) rt_callstack_looked(ts, (const struct ip_csent *)p, n);
     return n;
 }
 
@@ -120,6 +123,7 @@ bool rt_stack_is(struct tstate *ts, const u64 *frames, u32 n, u32 max) {
             if (rt_is_interrupted(e, last)) sp = e->above;
             if (e->retaddr && rt_return_slot(e) >= sp && word_is(e->above, e->retaddr)) return false;
         }
+    rt_callstack_looked(ts, e, n);
     return true;
 }
 

@@ -94,6 +94,20 @@ int main() {
 }
 """
 
+POPS = """\
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    for (volatile long i = 0; i < TURNS; i = i + 1) {
+        __asm__ volatile("sub $128, %%rsp; call 1f; 1: pop %%rax; add $128, %%rsp" ::: "rax", "cc");
+        free(malloc(1));
+    }
+    puts("done");
+    fflush(stdout);
+    return getchar() != EOF;
+}
+"""
+
 
 def resident(pid: int) -> int:
     """Bytes of anonymous memory that a process has in RAM."""
@@ -136,3 +150,9 @@ def test_exceptions(tmp_path: Path, how: str) -> None:
     """RSP comes back one word below what it was before the call, which the next call has, too."""
     (tmp_path / "left.cc").write_text(THROWS)
     assert growth(tmp_path, ["g++", *how.split(), "left.cc"], THROWN) < THROWN * ENTRY // 2
+
+
+def test_calls_for_the_address_only(tmp_path: Path) -> None:
+    """No return shows that they are over; an allocation's trace does."""
+    (tmp_path / "left.c").write_text(POPS)
+    assert growth(tmp_path, ["gcc", "left.c"], THROWN) < THROWN * ENTRY // 2
