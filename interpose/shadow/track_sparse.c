@@ -42,6 +42,11 @@ static void sparse_begin(struct vx *x, struct sparse *s, unsigned vector) {
     }
 }
 
+static u64 element(const struct vx *x, const struct sparse *s, unsigned i) {
+    u64 index = tk_sext(vx_get(s->iv + i * s->is, s->is), s->is) * x->t->in->mem.scale;
+    return ((s->base + index) & s->mask) + tk_seg_base(x->t);
+}
+
 /* Where element i is; false: it takes no part. */
 static bool sparse_at(struct vx *x, struct sparse *s, unsigned i, u64 *at) {
     bool on = s->on >> i & 1;
@@ -49,9 +54,21 @@ static bool sparse_at(struct vx *x, struct sparse *s, unsigned i, u64 *at) {
         tk_report_value(x->t, 8);
         s->reported = true;
     }
-    u64 index = tk_sext(vx_get(s->iv + i * s->is, s->is), s->is) * x->t->in->mem.scale;
-    *at = ((s->base + index) & s->mask) + tk_seg_base(x->t);
+    *at = element(x, s, i);
     return on;
+}
+
+/* Are mask, indices and all elements that take part defined?  Nearly all are: only what has rules of its own brings
+ * gathers of them here. */
+static bool all_defined(const struct vx *x, const struct sparse *s) {
+    u64 on = s->on & ((1ull << s->n) - 1), word = s->open & ((1ull << s->n) - 1);
+    for (; on && !word; on &= on - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(on);
+        u64 at = element(x, s, i);
+        if (vx_get(s->iu + i * s->is, s->is) || at > IP_CLIENT_END - sizeof word || sh_read(&word, sh_v(at), s->es) < 0)
+            return false;
+    }
+    return !word;
 }
 
 static void gather(struct vx *x) {
@@ -62,8 +79,12 @@ static void gather(struct vx *x) {
     u64 at;
     sparse_begin(x, &s, 0);
     memcpy(x->d, t->ts->vvec + 64 * in->ops[0].reg, 64);
+    bool plain = all_defined(x, &s);
     for (unsigned i = 0; i < s.n; i++)
-        if (sparse_at(x, &s, i, &at)) tk_load(t, at, s.es, x->d + i * s.es);
+        if (plain && s.on >> i & 1)
+            memset(x->d + i * s.es, 0, s.es);
+        else if (!plain && sparse_at(x, &s, i, &at))
+            tk_load(t, at, s.es, x->d + i * s.es);
     unsigned used = s.n * s.es;
     memset(x->d + used, 0, sizeof x->d - used);
     tk_set_vec(t, in->ops[0].reg, x->d, used < 16 ? 16 : used, true);
