@@ -51,23 +51,6 @@ static struct range *find(u64 chunk) {
 
 bool sh_is_large(u64 addr) { return find(RT_ROUND_DOWN(sh_v(addr), SH_CHUNK)); }
 
-bool sh_is_zero(u64 lo, u64 hi) {
-    for (u64 next; lo < hi; lo = next) {
-        u64 word, any = 0;
-        next = RT_ROUND_DOWN(lo, RT_PAGE) + RT_PAGE;
-        if (next > hi) next = hi;
-        if (sh_read(&word, lo & ~7ull, 8) < 0) return false; /* the page is not there */
-        for (; lo & 7 && lo < next; lo++) any |= *(const volatile u8 *)lo;
-        for (; next - lo >= 64 && !any; lo += 64) {
-            const u64 *p = (const u64 *)lo;
-            any = p[0] | p[1] | p[2] | p[3] | p[4] | p[5] | p[6] | p[7];
-        }
-        for (; lo < next && !any; lo++) any |= *(const volatile u8 *)lo;
-        if (any) return false;
-    }
-    return true;
-}
-
 bool sh_exchange(u64 chunk) {
     struct range *r = rt_alone ? find(chunk) : NULL;
     if (!r) return false;

@@ -222,8 +222,10 @@ static bool scan(struct tstate *ts, u64 addr, u64 len, enum bad what, u64 *bad) 
     u64 buf[32];
     u64 limit = addr < IP_CLIENT_END ? IP_CLIENT_END - addr : 0, end = addr + (len < limit ? len : limit);
     for (u64 k; addr < end; addr += k) {
-        k = sizeof buf - (sh_v(addr) & (sizeof buf - 1)); /* within one page */
+        k = RT_PAGE - (sh_v(addr) & (RT_PAGE - 1));
         if (k > end - addr) k = end - addr;
+        if (sh_is_zero(sh_v(addr), sh_v(addr + k))) continue;
+        if (k > sizeof buf) k = sizeof buf - (sh_v(addr) & (sizeof buf - 1));
         if (sh_read(buf, sh_v(addr), k) < 0) {
             if (what != UNDEF_ONLY) {
                 *bad = addr;

@@ -7,11 +7,12 @@
  */
         .text
         .globl  rt_copy_begin, rt_copy_end, rt_copy_fault
-        .globl  rt_copy_from, rt_copy_to, rt_strncpy_from
+        .globl  rt_copy_from, rt_copy_to, rt_strncpy_from, rt_is_zero
 
         .type   rt_copy_from, @function
         .type   rt_copy_to, @function
         .type   rt_strncpy_from, @function
+        .type   rt_is_zero, @function
         .globl  rt_load_gs, rt_load_ss, rt_int1, rt_int1_after
         .type   rt_load_gs, @function
         .type   rt_load_ss, @function
@@ -92,6 +93,45 @@ rt_strncpy_from:
 3:      mov     $-36, %rax              /* -ENAMETOOLONG */
 4:      ret
         .size   rt_strncpy_from, . - rt_strncpy_from
+
+/* long rt_is_zero(u64 from, u64 n) */
+        .p2align 4
+rt_is_zero:
+        lea     (%rdi,%rsi), %rdx
+        jmp     2f
+        .p2align 4
+1:      mov     -64(%rdi), %rax
+        mov     -56(%rdi), %rcx
+        or      -48(%rdi), %rax
+        or      -40(%rdi), %rcx
+        or      -32(%rdi), %rax
+        or      -24(%rdi), %rcx
+        or      -16(%rdi), %rax
+        or      -8(%rdi), %rcx
+        or      %rcx, %rax
+        jnz     6f
+2:      add     $64, %rdi
+        cmp     %rdx, %rdi
+        jbe     1b
+        sub     $56, %rdi
+        jmp     4f
+3:      cmpq    $0, -8(%rdi)
+        jne     6f
+        add     $8, %rdi
+4:      cmp     %rdx, %rdi
+        jbe     3b
+        sub     $8, %rdi
+        jmp     5f
+7:      cmpb    $0, (%rdi)
+        jne     6f
+        inc     %rdi
+5:      cmp     %rdx, %rdi
+        jb      7b
+        mov     $1, %eax
+        ret
+6:      xor     %eax, %eax
+        ret
+        .size   rt_is_zero, . - rt_is_zero
 
 /* long rt_load_gs(u32 selector), long rt_load_ss(u32 selector): not 0 if the CPU refuses it. */
 rt_load_gs:
