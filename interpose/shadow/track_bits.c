@@ -27,12 +27,15 @@ static tkval count_operand(struct tk *t, unsigned i, unsigned n) {
 
 enum { SHL, SHR, SAR };
 
+/* Zero is zero, however far it is shifted: the upper halves of wide integers often are. */
+static bool stays(tkval a, u64 m, bool arithmetic) { return !a.u && (!a.v || (arithmetic && a.v == m)); }
+
 static void shift(struct tk *t, int how) {
     unsigned n = t->in->ops[0].size, bits = 8 * n;
     u64 m = tk_mask(n);
     tkval a = tk_rd(t, 0), c = count_operand(t, 1, n);
     if (c.u) {
-        tk_wr(t, 0, m);
+        tk_wr(t, 0, stays(a, m, how == SAR) ? 0 : m);
         tk_set_flags(t, TK_ALL);
         return;
     }
@@ -329,7 +332,7 @@ static void shift_by_register(struct tk *t, unsigned mnem) { /* shlx, shrx, sarx
     unsigned k = (unsigned)(c.v & (bits - 1));
     u64 u;
     if (c.u & (bits - 1))
-        u = m;
+        u = stays(a, m, mnem == IP_MN_SARX) ? 0 : m;
     else if (mnem == IP_MN_SHLX)
         u = a.u << k;
     else if (mnem == IP_MN_SHRX)

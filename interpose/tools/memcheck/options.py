@@ -238,7 +238,8 @@ def channel_fields(config: Config) -> dict[str, int]:
     tool = config.tool
     return {
         "freelist_vol": tool.freelist_vol,
-        "freelist_big": tool.freelist_big_blocks,
+        # A block that alone is more than may wait would take all others with it.
+        "freelist_big": min(tool.freelist_big_blocks, tool.freelist_vol),
         "malloc_fill": tool.malloc_fill,
         "free_fill": tool.free_fill,
     }

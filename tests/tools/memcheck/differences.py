@@ -382,6 +382,7 @@ DIFFERENCES: dict[str, Difference] = {
             total(5, 5),
         ),
     ),
+    "ok_shifted_zero": Difference("zero is zero, however far it is shifted", own="status 0\n----\n"),
     "ok_mmap_stacks": Difference(
         "a switch of stacks is recognised by region, not by distance: no false reports", _ONLY_SWITCHES
     ),

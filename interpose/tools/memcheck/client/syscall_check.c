@@ -72,8 +72,9 @@ void call_reads_string(struct call *c, u64 addr, const char *name, const char *f
         while (len < n && part[len]) len++;
         bool end = len < n;
         u64 bad;
-        if (rt_shadow_unaddr(c->ts, at, len + end, &bad) || rt_shadow_undef(at, len + end, &bad)) {
-            call_reads(c, bad, 1, name, field);
+        if (rt_shadow_undef(at, len + end, &bad) &&
+            (rt.flags & IP_C_UNDEF || rt_shadow_unaddr(c->ts, at, len + end, &bad))) {
+            call_reads(c, at, len + end, name, field);
             return;
         }
         if (end) return;
