@@ -184,7 +184,7 @@ static u64 reallocate(struct tstate *ts, u64 old, u64 size, u64 name) {
     if (keep) {
         /* A block that the program declared may be anywhere. */
         if (heap_block(i)->kind != IP_AK_CUSTOM || heap_hook_may_access(ts, old, keep))
-            heap_hook_copied(ts, addr, old, keep);
+            heap_hook_moved(ts, addr, old, keep);
         rt_copy_to(addr, (const void *)old, keep);
     }
     release(ts, old, IP_AK_MALLOC, rt.chan->redzone);

@@ -147,7 +147,7 @@ static inline bool reallocate(struct tstate *ts, u64 old, u64 size, u64 *result)
             u64 keep = size < was->size ? size : was->size;
             *result = b->addr;
             heap_hook_allocated(b->addr, size, false);
-            heap_hook_copied(ts, b->addr, old, keep);
+            heap_hook_moved(ts, b->addr, old, keep);
             memcpy((void *)b->addr, (const void *)old, keep);
             retire(i, s, was, stack);
         }

@@ -25,10 +25,12 @@ void heap_hook_end_alike(u64 addr, u64 bytes);
 void heap_hook_released(u64 addr, u64 size, bool idle);
 /* A client-defined block, or a part of one, gets a state (RT_SH_*). */
 void heap_hook_state(u64 addr, u64 size, int state);
-/* Bulk copies and fills for the program (realloc, memcpy, memset): whether all the bytes may be accessed; and the
+/* Bulk copies and fills for the program (memcpy, memset): whether all the bytes may be accessed; and the
  * bytes have been copied (the ranges may overlap), or filled with the byte at byte_at. */
 bool heap_hook_may_access(struct tstate *ts, u64 addr, u64 n);
 void heap_hook_copied(struct tstate *ts, u64 dst, u64 src, u64 n);
+/* The same of a block's first bytes, whichever may be accessed, into another block, which takes its place. */
+void heap_hook_moved(struct tstate *ts, u64 dst, u64 src, u64 n);
 void heap_hook_filled(u64 dst, u64 byte_at, u64 n);
 
 #endif

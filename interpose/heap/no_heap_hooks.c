@@ -16,4 +16,5 @@ NOTHING void heap_hook_released(u64 addr, u64 size, bool idle) {}
 NOTHING void heap_hook_state(u64 addr, u64 size, int state) {}
 NOTHING bool heap_hook_may_access(struct tstate *ts, u64 addr, u64 n) { return true; }
 NOTHING void heap_hook_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {}
+NOTHING void heap_hook_moved(struct tstate *ts, u64 dst, u64 src, u64 n) {}
 NOTHING void heap_hook_filled(u64 dst, u64 byte_at, u64 n) {}
