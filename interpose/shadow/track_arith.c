@@ -79,6 +79,20 @@ static u64 with_sign(tkval a, tkval b, unsigned es) {
     return c.u;
 }
 
+/* pmin, pmax: an element of one source or the other one, where either may be the one that is chosen. */
+static void extremes(struct vx *x, unsigned es, unsigned how, const u8 *av, const u8 *bv) {
+    u64 order = how & VX_SIGNED ? 1ull << (8 * es - 1) : 0; /* to compare as if unsigned */
+    for (unsigned i = 0; i < x->w; i += es) {
+        tkval a = vx_element(av, x->a, i, es), b = vx_element(bv, x->b, i, es);
+        u64 a_low = (a.v ^ order) & ~a.u, a_high = (a.v ^ order) | a.u;
+        u64 b_low = (b.v ^ order) & ~b.u, b_high = (b.v ^ order) | b.u;
+        struct choice c = {0};
+        if (how & VX_MOST ? a_high >= b_low : a_low <= b_high) or_else(&c, a.v, a.u);
+        if (how & VX_MOST ? b_high >= a_low : b_low <= a_high) or_else(&c, b.v, b.u);
+        vx_put(x->d + i, es, a.u | b.u ? c.u : 0);
+    }
+}
+
 static void signs(struct vx *x, unsigned es, const u8 *av, const u8 *bv) {
     bool same = vx_same_sources(x);
     for (unsigned i = 0; i < x->w; i += es) {
@@ -172,6 +186,7 @@ bool vx_arith(struct vx *x) {
     case V_LEFT:
     case V_MULEVEN:
     case V_SIGN:
+    case V_EXTREME:
     case V_INTERSECT:
     case V_DOT:
     case V_SADS:
@@ -196,6 +211,7 @@ bool vx_arith(struct vx *x) {
     case V_LEFT: multiply(x, p, av, bv); break;
     case V_MULEVEN: multiply_even(x, av, bv); break;
     case V_SIGN: signs(x, p, av, bv); break;
+    case V_EXTREME: extremes(x, p, q, av, bv); break;
     case V_INTERSECT: intersect(x, p, av, bv); return true;
     case V_DOT: dot_product(x, p); break;
     case V_SADS: sums_of_differences(x); break;

@@ -48,6 +48,7 @@ static bool read_by_mask(struct vx *x, unsigned n, unsigned *es, u64 *k) {
     case V_ADDSUB:
     case V_MULEVEN:
     case V_ABS:
+    case V_EXTREME:
     case V_CAST:
     case V_CASTU:
     case V_CAST3:

@@ -84,6 +84,7 @@ enum vec_class {
     V_MULEVEN,
     V_ABS,
     V_SIGN,
+    V_EXTREME,
     V_DOT,
     V_SADS,
     V_MINPOS,
@@ -103,6 +104,9 @@ enum vec_class {
 struct vec_rule {
     u8 cls, p, q;
 }; /* p: element size (or as the class says), q: second number */
+/* q of V_EXTREME. */
+#define VX_MOST   1
+#define VX_SIGNED 2
 
 struct vx {
     struct tk *t;
