@@ -6,6 +6,7 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/keyctl.h>
 
 #include "tools/memcheck/client/syscall_check.h"
 #include "tools/memcheck/client/io_uring.h"
@@ -350,7 +351,8 @@ static void special_in(struct call *c, u32 i, const char *name) {
         break;
     case __NR_sigaltstack:
         if (a[0]) {
-            call_reads(c, a[0], 12, "ss", "");
+            call_reads(c, a[0], 8, "ss", "");
+            call_reads(c, a[0] + 8, 4, "ss", "");
             call_reads(c, a[0] + 16, 8, "ss", "");
         }
         break;
@@ -359,6 +361,10 @@ static void special_in(struct call *c, u32 i, const char *name) {
             parts_in(c, i);
         else
             call_ioctl_in(c);
+        break;
+    case __NR_keyctl:
+        /* Without a buffer these answer how large it should be, or take nothing. */
+        if (c->parts && (i != 2 || a[2] || (u32)a[0] == KEYCTL_SEARCH)) parts_in(c, i);
         break;
     case __NR_semctl:
         if (c->parts)
@@ -610,6 +616,11 @@ static bool next_used(struct call *c, const char **cursor, u32 at, struct used_a
     return false;
 }
 
+/* The length beside an address is looked at together with that one. */
+static bool is_absent(const struct rt_syscall_arg *a, int before, const u64 args[6], u32 i) {
+    return a->maybe_null && !args[before == RT_ARG_ADDR_OUT ? i - 1 : i];
+}
+
 /* All registers before any memory, as Valgrind does: what is wrong is told in that order. */
 static void check_registers(struct call *c) {
     const char *cursor = c->info->args;
@@ -629,11 +640,12 @@ void mc_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
     if (is_no_file(nr, args) || only_asks(nr, args)) return;
     const char *cursor = info->args;
     struct used_arg used;
-    for (u32 i = 0; next_used(&c, &cursor, i, &used); i++) {
+    int before = RT_ARG_32;
+    for (u32 i = 0; next_used(&c, &cursor, i, &used); before = (int)used.is.kind, i++) {
         i = used.number;
         struct rt_syscall_arg a = used.is;
         const char *name = a.report[0] ? a.report : a.name;
-        if (a.maybe_null && !args[i]) continue;
+        if (is_absent(&a, before, args, i)) continue;
         u64 n = rt_size_value(&a.size, args, 0);
         switch (a.kind) {
         case RT_ARG_STRING: call_reads_string(&c, args[i], name, ""); break;
@@ -710,8 +722,9 @@ void mc_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result
     if (nr == __NR_io_getevents || nr == __NR_io_pgetevents) call_requests_done(ts, args[3], (u64)result);
     const char *cursor = info->args;
     struct rt_syscall_arg a;
-    for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {
-        if (!args[i]) continue;
+    int before = RT_ARG_32;
+    for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); before = (int)a.kind, i++) {
+        if (!args[i] || is_absent(&a, before, args, i)) continue;
         u64 n = rt_size_value(&a.after, args, result), most = rt_size_value(&a.size, args, result);
         if (a.size.base == RT_SIZE_ARG && n > most) n = most; /* MSG_TRUNC: more was there than was written */
         if ((nr == __NR_wait4 || (nr == __NR_waitid && i == 4)) && !found_child(nr, args, result)) continue;
