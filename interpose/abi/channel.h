@@ -114,7 +114,7 @@ struct ip_put {
 /* What else the answer to a client request says, in r[3]. */
 enum ip_answer {
     IP_ANSWER_GIVEN,
-    IP_ANSWER_ENDS,   /* the program with the status in r[1], for the report of --exit-on-first-error is out */
+    IP_ANSWER_ENDS,   /* the program with the status in r[1]: what there is to say was said */
     IP_ANSWER_NONE,   /* nobody knows such a request, and that has been told where it is to be */
     IP_ANSWER_STANDS, /* until answers_age is another one, or an error is met; bytes for guest memory included */
 };

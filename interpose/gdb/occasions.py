@@ -42,7 +42,7 @@ def after_error(supervisor: Supervisor, slot: Any, shown: int) -> None:
     """
     core = supervisor.config.core
     now = supervisor.errors_shown()
-    is_due = now > shown and now >= core.vgdb_error and core.vgdb != "no" and not supervisor.finished
+    is_due = now > shown and 0 <= core.vgdb_error <= now and core.vgdb != "no" and not supervisor.finished
     if is_due and supervisor.debugger.gdb_may_come:
         _tell(supervisor, "on error")
         supervisor.debugger.wait_for_gdb(slot_index(slot), after="Continuing ...")

@@ -306,7 +306,7 @@ class Output:
         self._log = log
 
     def write(self, text: str) -> int:
-        self._log.client(text)
+        self._log.hooks(text)
         return len(text)
 
     def writelines(self, lines: Sequence[str]) -> None:

@@ -148,6 +148,8 @@ def _show_error_list(values: dict[str, Any]) -> None:
 
 _NUMBER = "<number>"
 _MANY = 999999999
+_LEAST = -(1 << 31)
+"""Where any number is taken that C's int holds, as Valgrind does."""
 
 
 class CoreOptions(Table):
@@ -217,9 +219,10 @@ class CoreOptions(Table):
         list_words=True,
     )
     vgdb_error: int = Integer(
-        "stop for gdb after this many errors; 0 stops before the first instruction",
+        "stop for gdb after this many errors; 0 stops before the first instruction, less than 0 never",
         _MANY,
-        0,
+        _LEAST,
+        (1 << 31) - 1,
         dynamic=True,
     )
     vgdb_stop_at: frozenset[str] = Members(
@@ -239,7 +242,7 @@ class CoreOptions(Table):
     )
     time_stamp: bool = YesNo("add the elapsed time to each line", dynamic=True)
     log_fd: int = Integer(
-        "write the log to this file descriptor; -1 drops it", 2, -1, 1 << 30, shown="2=stderr"
+        "write the log to this file descriptor; -1 drops it", 2, _LEAST, 1 << 30, shown="2=stderr"
     )
     log_file: str | None = FileName("write the log to <file>")
     log_socket: tuple[str, int] | None = Parsed(
@@ -250,7 +253,7 @@ class CoreOptions(Table):
     # ---- section 3 -----------------------------------------------------------------------------
     xml: bool = YesNo("write the report in XML", group="user options for tools that report errors")
     xml_fd: int = Integer(
-        "write the XML to this file descriptor, which the program does not get", -1, -1, 1 << 30, shown=""
+        "write the XML to this file descriptor, which the program does not get", -1, _LEAST, 1 << 30, shown=""
     )
     xml_file: str | None = FileName("write the XML to <file>")
     xml_socket: tuple[str, int] | None = Parsed(
@@ -309,7 +312,7 @@ class CoreOptions(Table):
         dynamic=True,
         list_words=True,
     )
-    input_fd: int = Integer("file descriptor that answers are read from", 0, 0, 1 << 30, shown="0=stdin")
+    input_fd: int = Integer("file descriptor that answers are read from", 0, _LEAST, 1 << 30, shown="0=stdin")
     dsymutil: bool = YesNo("macOS only", True, status=IGNORED)
     max_stackframe: int = Integer("a larger change of the stack pointer is a switch of stacks", 2000000, 0)
     main_stacksize: int = Integer(
@@ -351,7 +354,7 @@ class CoreOptions(Table):
     )
     read_var_info: bool = YesNo("describe addresses by the variables there", metavar="yes|no")
     vgdb_poll: int = Integer(
-        "basic blocks between looks for gdb; not needed here", 5000, 0, dynamic=True, status=IGNORED
+        "basic blocks between looks for gdb; not needed here", 5000, _LEAST, dynamic=True, status=IGNORED
     )
     vgdb_shadow_registers: bool = YesNo("show gdb the shadow registers")
     vgdb_prefix: str | None = Text(
@@ -491,7 +494,7 @@ class CoreOptions(Table):
     command_line_only: bool = YesNo(
         "read no options from files and environment (on the command line only)", command_line_only=True
     )
-    dump_error: int = Integer("show the code of the n-th error", 0, 0, status=IGNORED)
+    dump_error: int = Integer("show the code of the n-th error", 0, _LEAST, status=IGNORED)
     launched_with_multi: bool = YesNo("used by gdb front ends", status=IGNORED, alone="yes")
     vex_iropt_verbosity: int = Integer(
         "inside of another implementation",

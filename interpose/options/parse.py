@@ -165,6 +165,11 @@ def parse(words: Sequence[str], environ: Mapping[str, str] | None = None) -> Con
     )
 
 
+def without_prefix(config: Config, word: str) -> str | None:
+    """A word without its ``tool:`` prefix; None if it is meant for another tool."""
+    return _unprefixed(word, config.tool_name)
+
+
 class NotDynamicError(OptionError):
     """An option that keeps its value while the program runs."""
 

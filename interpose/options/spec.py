@@ -254,6 +254,8 @@ class Members(Option):
         if text == "all" and self.allow_all:
             return frozenset(self.members)
         words = [word for word in text.split(",") if word]
+        if words and set(words) in ({"none"}, {"all"}) and words[0] != text:
+            return self.parse(words[0])
         if not words or not all(word in self.members for word in words):
             raise BadValue(f"{text} is an invalid {self.name[2:]} set")
         return frozenset(words)

@@ -385,7 +385,10 @@ class Log(Output):
         self.verbosity = verbosity
         self.time_stamp = time_stamp
         self.to_file = template is not None
-        self._client_line = ""
+        self._is_midline = False
+        """What the program printed last has no end of its line yet."""
+        self._hooks_line = ""
+        """Nor has this, which hooks printed: it is not written yet."""
         self._is_redirected = False
         """To standard error: who listened is gone."""
         self._holds = False
@@ -442,11 +445,30 @@ class Log(Output):
     def client(self, text: str) -> None:
         """What the program prints through VALGRIND_PRINTF: ``**PID** ``.
 
-        Text after the last newline waits for the rest of its line, or for the next message of another kind.
+        It is there at once, whether its line ends or not: the program may be about to say how something went,
+        and that may be a crash. What it prints next goes on there; a message of another kind begins a line.
         """
-        *whole, self._client_line = (self._client_line + text).split("\n")
+        if not text or self.silent:
+            return
+        self._end_hooks_line()
+        *whole, rest = text.split("\n")
+        lines = [f"{line}\n" for line in whole] + ([rest] if rest else [])
+        prefix = self._prefix("**")
+        first = "" if self._is_midline else prefix
+        self._is_midline = bool(rest)
+        self._write(first + prefix.join(lines))
+
+    def hooks(self, text: str) -> None:
+        """What hooks print: whole lines, for Python writes the end of each by itself."""
+        *whole, rest = (self._hooks_line + text).split("\n")
+        self._hooks_line = ""
         if whole:
-            self._write("".join(f"{self._prefix('**')}{line}\n" for line in whole))
+            self.client("".join(f"{line}\n" for line in whole))
+        self._hooks_line = rest
+
+    def _end_hooks_line(self) -> None:
+        if self._hooks_line:
+            self.hooks("\n")
 
     def raw(self, text: str) -> None:
         """Lines without a prefix: suppressions."""
@@ -465,10 +487,11 @@ class Log(Output):
         self._release()
 
     def flush(self) -> None:
-        """End a line of the program's that has no end yet."""
-        if self._client_line:
-            line, self._client_line = self._client_line, ""
-            self._write(f"{self._prefix('**')}{line}\n")
+        """End a line of the program's, or of its hooks, that has no end yet."""
+        self._end_hooks_line()
+        if self._is_midline:
+            self._is_midline = False
+            self._write("\n")
 
     def milliseconds(self) -> int:
         """Since the start."""
@@ -536,24 +559,29 @@ class Log(Output):
 
     def forked(self, pid: int, *, silent: bool = False) -> bool:
         """Serve a forked child; true if a log file of its own was opened, which wants a banner."""
-        self._client_line = ""  # the parent's, who goes on with it
+        self._hooks_line = ""  # the parent's, who goes on with it
         if self.names is not None:
             self.names.forked(pid)
             self.names.pass_over(self._template)
-        return self.moved(pid, silent=silent)
+        has_own = self.moved(pid, silent=silent)
+        if has_own or silent:
+            self._is_midline = False
+        return has_own
 
     def of_child(self, pid: int, *, is_shared: bool, silent: bool) -> Log:
         """The one of a further process of this supervisor's, in a file of its own if the name says so."""
         child = object.__new__(type(self))
         child.__dict__.update(self.__dict__)
         child.pid, child.silent = pid, silent
-        child._client_line = ""
+        child._hooks_line = ""
+        child._is_midline = self._is_midline and not silent
         child._holds, child._held = False, ""
         if self.fd is None:
             return child
         if self.names is None or self._template is None or not FileNames.varies(self._template):
             child.fd = os.dup(self.fd)
             return child
+        child._is_midline = False
         child.names = FileNames(pid, self.names.environ, self.names.folder)
         child.names.pass_over(self._template)
         try:
@@ -564,8 +592,8 @@ class Log(Output):
         return child
 
     def close(self) -> None:
-        """End the last line and give the descriptor back."""
-        self.flush()
+        """Write what is held and give the descriptor back."""
+        self._end_hooks_line()
         self.let_go()
         super().close()
 

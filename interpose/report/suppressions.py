@@ -285,6 +285,8 @@ class Suppressions:
         try:
             with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
                 text = file.read()
+        except IsADirectoryError:
+            raise SuppressionFileError(f'FATAL: suppressions file "{path}" is a directory') from None
         except OSError:
             raise SuppressionFileError(f'FATAL: can\'t open suppressions file "{path}"') from None
         return self.add(text, path)

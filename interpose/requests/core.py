@@ -100,7 +100,10 @@ def _add_ifunc_target(supervisor: Supervisor, slot: Any, words: Sequence[int], d
 def _clo_change(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
     from interpose.supervisor.reconfigure import change_option
 
-    change_option(supervisor, _string(supervisor, words[1]))
+    fatal = change_option(supervisor, _string(supervisor, words[1]))
+    if fatal is not None:
+        supervisor.stop_client(slot, fatal.exit_code)
+        slot.r[3] = lib.IP_ANSWER_ENDS
     return default
 
 

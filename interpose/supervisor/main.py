@@ -703,7 +703,7 @@ class Supervisor:
             self.log.debug("\n".join(stopped_lines(self, slot.a[0], slot.a[1])))
 
     def stop_client(self, slot: Any, status: int) -> None:
-        """--exit-on-first-error=yes: the tool has said so, and the program ends without a report."""
+        """The program ends without a report, for what was said (--exit-on-first-error=yes, for one)."""
         self.finished = True
         self._write_perf_map()
         status &= 0xFF

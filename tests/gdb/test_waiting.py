@@ -160,6 +160,14 @@ def test_what_it_waits_for_is_said_before_how_gdb_comes(program: Path, tmp_path:
     assert said == ["Command:", "(action at startup)", "TO DEBUG"]
 
 
+def test_less_than_no_error_stops_nowhere(program: Path, tmp_path: Path) -> None:
+    """Valgrind, too, takes such a number and says how gdb comes."""
+    with waiting(tmp_path, program, "error", "--vgdb-error=-1") as made:
+        assert made.end() == 5
+    assert "TO DEBUG" in made.text() and "Invalid write" in made.text()
+    assert "(action" not in made.text()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_ends_a_program_that_waits(program: Path, tmp_path: Path, number: int) -> None:
     with waiting(tmp_path, program, "", "--vgdb-stop-at=all") as made:

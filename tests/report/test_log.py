@@ -13,6 +13,7 @@ import threading
 import pytest
 
 from interpose.errors import InterposeError, LogError, OptionError
+from interpose.hooks.service import Output as Lines
 from interpose.options.core import CoreOptions
 from interpose.options.parse import parse
 from interpose.options.spec import PLANNED
@@ -76,17 +77,34 @@ def test_lines_are_held_until_they_are_many(pipe):
     assert written(pipe[0]) == "==42== at once\n"
 
 
-def test_client_text_waits_for_the_end_of_its_line(pipe):
+def test_client_text_is_there_before_its_line_ends(pipe):
     log = Log(pipe[1], 7)
     log.client("a")
-    assert written(pipe[0]) == ""
-    log.client("b\nc\ntail")
-    assert written(pipe[0]) == "**7** ab\n**7** c\n"
+    assert written(pipe[0]) == "**7** a"
+    log.client("b\nc\n\ntail")
+    assert written(pipe[0]) == "b\n**7** c\n**7** \n**7** tail"
+    log.client("")
     log.plain("next")
-    assert written(pipe[0]) == "**7** tail\n==7== next\n"
-    log.client("last")
+    assert written(pipe[0]) == "\n==7== next\n"
+    log.client("\nlast")
     log.close()
-    assert written(pipe[0]) == "**7** last\n"
+    assert written(pipe[0]) == "**7** \n**7** last"
+
+
+def test_what_hooks_print_is_written_line_by_line(pipe):
+    log = Log(pipe[1], 7)
+    print("a", "b", file=Lines(log))
+    assert written(pipe[0]) == "**7** a b\n"
+    log.hooks("c")
+    assert written(pipe[0]) == ""
+    log.client("d")
+    assert written(pipe[0]) == "**7** c\n**7** d"
+    log.hooks("e")
+    log.plain("f")
+    assert written(pipe[0]) == "e\n==7== f\n"
+    log.hooks("g")
+    log.close()
+    assert written(pipe[0]) == "**7** g\n"
 
 
 def test_time_stamp(pipe):
@@ -248,7 +266,8 @@ def test_a_forked_childs_numbers_begin_behind_its_logs(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {f"{os.getpid()}.1-2", "76.3-4", "77.3-4", "78.3-4"}
 
 
-def test_a_line_without_end_stays_the_parents(pipe):
+def test_a_line_without_end_is_a_forked_childs_too(pipe):
+    """As under Valgrind."""
     log = Log(pipe[1], 1)
     log.client("begun by 1 ")
     pid = os.fork()
@@ -258,7 +277,20 @@ def test_a_line_without_end_stays_the_parents(pipe):
         os._exit(0)
     os.waitpid(pid, 0)
     log.client("and ended\n")
-    assert written(pipe[0]) == "**2** of 2\n**1** begun by 1 and ended\n"
+    assert written(pipe[0]) == "**1** begun by 1 of 2\nand ended\n"
+
+
+def test_a_childs_own_file_begins_with_a_line(tmp_path):
+    log = opened(f"--log-file={tmp_path}/%p")
+    log.client("begun ")
+    further = log.of_child(76, is_shared=False, silent=False)
+    further.client("x\n")
+    further.close()
+    assert log.forked(77)
+    log.client("y\n")
+    log.close()
+    texts = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert texts == {str(os.getpid()): f"**{os.getpid()}** begun ", "76": "**76** x\n", "77": "**77** y\n"}
 
 
 def test_silence_after_fork(pipe):

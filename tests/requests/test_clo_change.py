@@ -85,5 +85,39 @@ def test_what_is_said(build: Build, run: Engine) -> None:
     ]
     bad = run("memcheck", build("changes.c"), "-q", words=["--freelist-vol=abc"]).messages[:2]
     assert bad == ["Bad option: --freelist-vol=abc", "Invalid integer value 'abc'"]
+    late = run(
+        "memcheck", build("changes.c"), words=["--memcheck:vgdb-error=x", "--memcheck:zork=3"]
+    ).messages
+    at = late.index("Handling new value --vgdb-error=x for option --vgdb-error")
+    assert late[at + 1 : at + 3] == ["Bad option: --vgdb-error=x", "Invalid integer value 'x'"]
+    assert late[at + 4] == "Ignoring dynamic change to unrecognised option --zork=3"
     quiet = run("none", build("changes.c"), "-q", words=["--stats=no", "--num-callers=1"]).messages
     assert quiet == ["Cannot change --num-callers option dynamically"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (None, ['FATAL: can\'t open suppressions file "@SUPP@"']),
+        (
+            "{\n   x\n",
+            [
+                'FATAL: in suppressions file "@SUPP@" near line 2:',
+                "   unexpected end-of-file (expecting tool:suppr)",
+                "exiting now.",
+            ],
+        ),
+    ],
+    ids=["no file", "no suppressions"],
+)
+def test_bad_suppressions_end_the_program(
+    build: Build, run: Engine, tmp_path: Path, text: str | None, lines: list[str]
+) -> None:
+    """With status 1 and without a report, as under Valgrind."""
+    path = tmp_path / "some.supp"
+    if text is not None:
+        path.write_text(text)
+    result = run("memcheck", build("changes.c"), words=[f"--suppressions={path}"])
+    assert (result.code, result.out) == (1, "")
+    *_, told = (at for at, line in enumerate(result.messages) if line.startswith("Handling new value"))
+    assert result.messages[told + 1 :] == [line.replace("@SUPP@", str(path)) for line in lines]

@@ -128,7 +128,17 @@ def test_printf(build: Build, run: Engine, tool: str) -> None:
     *printed, counted, last = result.printed
     assert printed == native.out.splitlines() == result.out.splitlines()
     assert (counted, last) == ("12345", "no newline at the end")
-    assert "count 6\n" in result.err
+    assert "count 6\n" in result.err and result.err.endswith("no newline at the end")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_line_without_end_is_printed_at_once(build: Build, run: Engine, tool: str) -> None:
+    """Before what the program does next, which may be its death; what follows of the report begins a line."""
+    result = run(tool, build("midline.c"), "-q", words=["killed"])
+    assert (result.code, result.err.split(" ", 1)[1]) == (-9, "before[itself]after")
+    reported = run(tool, build("midline.c"), "-q", words=["reported"])
+    assert (reported.code, reported.printed) == (0, ["before[itself]after"])
+    assert reported.messages == ["Ignoring dynamic change to unrecognised option --no-such-option"]
 
 
 @pytest.mark.parametrize("tool", TOOLS)
