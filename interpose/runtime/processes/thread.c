@@ -490,7 +490,8 @@ long rt_sys_vfork(struct tstate *ts) {
 long rt_sys_exit(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     int status = (int)ts->gpr[IP_RDI];
-    if (rt_debugged() && !thread_is_last(ts)) rt_debug_exits(ts, status);
+    if (!th->vfork_child && thread_is_last(ts)) return rt_sys_exit_group(ts); /* with it the process ends */
+    if (rt_debugged()) rt_debug_exits(ts, status);
     rt_hook_thread_end(ts); /* while the process's end still waits for this thread */
     if (!th->vfork_child) {
         rt_lock(&table_lock);
