@@ -318,14 +318,20 @@ static void shadow_new_stack(struct tstate *child, u64 maker, const struct clone
     if (!(rt.flags & IP_C_SHADOW) || !rq->stack || !rt_hook_stack_region(sp, &lo, &hi, &takes)) return;
     if (rq->stack_size && rq->stack > lo) lo = rq->stack;
     if (rq->stack_size) hi = sp;
+    bool its_makers = maker >= lo && maker < hi;
+    /* A process's stack without a size: how far down it goes, in what the kernel may have joined with other mappings,
+     * nobody knows. */
+    if (!(rq->flags & CLONE_THREAD) && !rq->stack_size && !its_makers) {
+        rt_hook_stack_loaded(child, maker, sp);
+        return;
+    }
     child->stack_lo = lo;
     child->stack_hi = hi;
     /* Without a size it is a guess: a thread's stack begins near the top of its
-     * mapping.  Elsewhere (goroutines) the mapping holds other things too; and where
-     * processes that share memory have their stacks, in an array of their maker's or
-     * in what the kernel has joined with other mappings, nobody knows. */
-    bool its_makers = maker >= lo && maker < hi;
-    child->stack_shared = !rq->stack_size && (!(rq->flags & CLONE_THREAD) || its_makers || hi - sp > (hi - lo) / 4);
+     * mapping.  Elsewhere (goroutines) the mapping holds other things too, and so does
+     * its maker's stack, in a frame of which a process has its own. */
+    child->stack_shared = !rq->stack_size && (its_makers || hi - sp > (hi - lo) / 4);
+    if (!(rq->flags & CLONE_THREAD) && child->stack_shared) takes = true;
     child->umask &= ~(1ull << IP_U_TAKES);
     child->stack_looks = 0;
     if (!child->stack_shared) takes = rt_hook_stack_new(lo, hi, sp);
@@ -438,7 +444,11 @@ static long clone_any(struct tstate *ts, const struct clone_request *rq, u64 rq_
     long r = process_fork(ts, rq, rq_size);
     if (r == 0) {
         if (rq->flags & CLONE_SETTLS) ts->client_fs = rq->tls, ts->client_sel[0] = 0;
-        if (rq->stack) ts->gpr[IP_RSP] = child_sp(rq);
+        if (rq->stack) {
+            u64 maker = ts->gpr[IP_RSP];
+            ts->gpr[IP_RSP] = child_sp(rq);
+            rt_hook_stack_loaded(ts, maker, ts->gpr[IP_RSP]);
+        }
     }
     if (r > 0 && rt_debugged()) rt_debug_child(ts, rq->flags & CLONE_VFORK, (u64)r);
     if (r >= 0) shadow_ids(rq);

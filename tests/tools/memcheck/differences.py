@@ -394,6 +394,10 @@ DIFFERENCES: dict[str, Difference] = {
         "a value that RSP gets from elsewhere is another stack's: no false reports",
         (_ONLY_SWITCHES[0], total(0, 0)),
     ),
+    "process_stacks_shared": Difference(
+        "a child of vfork is a thread of its own in its parent's memory",
+        (sub(r"----\n", "----\nThread 2:\n"),),
+    ),
     "stack_frames_greater": Difference(
         "a great frame is addressable, switch or not: no false reports",
         (
