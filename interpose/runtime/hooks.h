@@ -67,10 +67,10 @@ bool rt_hook_stack_region(u64 sp, u64 *lo, u64 *hi, bool *takes);
 /* The program names a stack of its own, or forgets one. */
 void rt_hook_stack_named(u64 lo, u64 hi, bool known);
 /* RSP has changed outside of translated code: within its frame's stack; to what may be another one; from a handler
- * back to what it interrupted, whose red zone stays. */
+ * back to what it interrupted, whose red zone stays (there: the handler's frame lies right below that). */
 void rt_hook_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp);
 void rt_hook_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp);
-void rt_hook_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp);
+void rt_hook_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp, bool there);
 
 /* ---- Instructions ---------------------------------------------------------------- */
 /* A slow path of the tool's (IP_XS_*) was taken.  RT_SLOW_RESUME: go on in the block, at its patch address;

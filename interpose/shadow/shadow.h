@@ -163,8 +163,8 @@ void rt_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp);
 void rt_stack_raised(struct tstate *ts, u64 old_sp, u64 new_sp);
 /* Both. */
 void rt_stack_restored(struct tstate *ts, u64 old_sp, u64 new_sp);
-/* From a handler to what it interrupted, whose red zone stays. */
-void rt_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp);
+/* From a handler to what it interrupted, whose red zone stays.  there: its frame lies below that, on the same stack. */
+void rt_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp, bool there);
 
 /* slow.c, track.c, slow_exits.c, slow_entry.S: what translated code asks for (ts whole) */
 /* Of clean code: true if it goes on there, false if the tracking translation is to have the access and its report. */

@@ -229,8 +229,8 @@ static u64 return_slot(const struct tstate *ts, u64 sp) {
 
 /* How RSP changed: within its frame; so that the new red zone stays; to a value from
  * elsewhere; the same, so that the new red zone stays; to that before a signal, whose
- * red zone is as alive as its frame. */
-enum change { MOVED, RAISED, LOADED, RESTORED, RETURNED };
+ * red zone is as alive as its frame; the same, where the handler's frame was right below. */
+enum change { MOVED, RAISED, LOADED, RESTORED, RETURNED, RESUMED };
 
 /* Until the next call or return. */
 static void keep_red_zone(struct tstate *ts, u64 sp) {
@@ -291,8 +291,35 @@ static void taken_otherwise(struct tstate *ts, u64 old_sp, u64 sp, enum change h
         return;
     }
     bool keeps = how == RAISED || how == RESTORED;
-    take(ts, sp - SH_REDZONE - SH_PUSHES, keeps || how == RETURNED ? sp - SH_REDZONE : sp);
+    take(ts, sp - SH_REDZONE - SH_PUSHES, keeps || how >= RETURNED ? sp - SH_REDZONE : sp);
     if (keeps) keep_red_zone(ts, sp);
+}
+
+/* RSP leaves a stack on which everything below it is undefined, and will be: the main one or a thread's, or one that
+ * it has not seen yet. */
+static bool is_own(const struct tstate *ts, u64 sp) {
+    return !ts->stack_shared && !ts->stack_looks && !(ts->umask >> IP_U_TAKES & 1) && sp > ts->stack_lo &&
+           sp <= ts->stack_hi;
+}
+
+static void leave(struct tstate *ts, u64 sp) {
+    remember_calm(ts, sp);
+    if (!is_own(ts, sp)) return;
+    rt_th(ts)->left_sp = sp;
+    rt_th(ts)->left_hi = ts->stack_hi;
+}
+
+/* RSP is back on the stack it came from, from one in [lo, hi).  Further up than where it has left that one, frames are
+ * gone (a longjmp from an alternate stack); else 0. */
+static u64 come_back(struct tstate *ts, u64 sp, u64 lo, u64 hi) {
+    struct rt_thread *th = rt_th(ts);
+    u64 left = th->left_sp;
+    if (!left || th->left_hi != ts->stack_hi || !is_own(ts, sp)) return 0;
+    th->left_sp = 0;
+    if (sp <= left || rt.chan->keeps_stack) return 0;
+    rt_callstack_drop(ts, lo, hi);
+    rt_callstack_drop(ts, ts->stack_lo, sp);
+    return left;
 }
 
 static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
@@ -304,10 +331,16 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
     if (is_alternate(th, old_sp) && !is_alternate(th, new_sp) && (how == LOADED || how == RESTORED))
         rt_callstack_drop(ts, th->altstack_sp, th->altstack_sp + th->altstack_size);
     if (enters || new_sp <= lo || new_sp > hi) { /* another stack, or one not known yet */
-        remember_calm(ts, old_sp);
+        leave(ts, old_sp);
         if (!sh_stack_adopt(ts, new_sp)) return;
+        u64 left = come_back(ts, new_sp, lo, hi);
         lo = ts->stack_lo;
         hi = ts->stack_hi;
+        if (left) {
+            if (how == RAISED || how == RESTORED) keep_red_zone(ts, new_sp);
+            if (left - SH_REDZONE > lo) sh_undefine(left - SH_REDZONE, new_sp - (how == LOADED ? 0 : SH_REDZONE));
+            return;
+        }
     } else if (ts->stack_looks && how >= LOADED && (new_sp > old_sp ? new_sp - old_sp : old_sp - new_sp) > LOOKS) {
         remember_calm(ts, old_sp);
         look(ts, new_sp); /* perhaps another stack in the same mapping */
@@ -323,7 +356,7 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
     /* In a mapping with many stacks (goroutines) what is in between may be alive: a
      * value from elsewhere is another stack's, even if a return address that the
      * call stack remembers lies above (Go's nanotime, back from its thread's stack). */
-    if (ts->stack_shared && (how >= LOADED || new_sp > return_slot(ts, old_sp))) return;
+    if (ts->stack_shared && how != RESUMED && (how >= LOADED || new_sp > return_slot(ts, old_sp))) return;
     u64 from = old_sp - SH_REDZONE;
     if (has_neighbour(ts)) {
         if (new_sp > old_sp) sh_fill(sh_v(old_sp), 0xff, new_sp - old_sp);
@@ -331,7 +364,7 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
     }
     if (from < lo) from = lo;
     if (how == RAISED || how == RESTORED) keep_red_zone(ts, new_sp);
-    if (how == RAISED || how == RESTORED || how == RETURNED) {
+    if (how == RAISED || how >= RESTORED) {
         new_sp -= SH_REDZONE;
         if (new_sp <= from) return;
     }
@@ -379,8 +412,8 @@ void rt_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_
 
 void rt_stack_restored(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_sp, new_sp, RESTORED); }
 
-void rt_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp) {
-    moved(ts, old_sp, new_sp, RETURNED);
+void rt_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp, bool there) {
+    moved(ts, old_sp, new_sp, there ? RESUMED : RETURNED);
     /* The handler's own calls and returns have cleaned theirs. */
     if (!ts->stack_shared && new_sp > ts->stack_lo && new_sp <= ts->stack_hi) keep_red_zone(ts, new_sp);
 }

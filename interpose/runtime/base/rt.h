@@ -104,6 +104,7 @@ struct rt_thread {
     struct rt_debug_wait {
         u64 pc, sp, nr, length, end;    /* of the last call with a relative time-out: ns, and when it is over */
     } debug_wait;                       /* debug/timeouts.c; length 0: nobody has asked, end: the CPU's counter then */
+    u64 left_sp, left_hi;               /* the tool: the thread's own stack, where RSP has left it for another */
     struct rt_debug_vbits *debug_vbits; /* V bits of the registers when debug_told was set, or NULL */
     struct {
         u64 pc, rax, next; /* of the call; where it has led to */

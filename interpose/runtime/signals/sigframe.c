@@ -308,6 +308,13 @@ static bool get_xstate(struct tstate *ts, u64 at) {
     return true;
 }
 
+/* Does the frame lie right below what the signal has interrupted, as sig_setup_frame puts it? */
+static bool lies_below(const struct sig_context *mc) {
+    u64 top = mc->sp - REDZONE;
+    return mc->fpstate == RT_ROUND_DOWN(top - frame_size(&permitted), 64) ||
+           mc->fpstate == RT_ROUND_DOWN(top - frame_size(&without_tiles), 64);
+}
+
 static void set_altstack(struct rt_thread *th, const struct sig_stack *ss) {
     u32 mode = ss->flags & ~SS_FL_AUTODISARM;
     if (sig_on_altstack(th, th->ts->gpr[IP_RSP]) || mode > SS_FL_DISABLE) return;
@@ -340,7 +347,7 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     ts->pc = rt_key(mc->ip);
     if (rt.flags & IP_C_SHADOW) {
         rt_hook_handler_leave(ts, frame, mc);
-        rt_hook_stack_returned(ts, old_sp, mc->sp);
+        rt_hook_stack_returned(ts, old_sp, mc->sp, lies_below(mc));
     }
     callstack_leave(ts, frame);
     rt_hook_sigreturn(ts);

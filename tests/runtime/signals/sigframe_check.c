@@ -63,7 +63,7 @@ bool rt_grow_stack(struct tstate *ts, u64 a) {
 }
 void rt_hook_written(u64 a, u64 n) { (void)a, (void)n; }
 void rt_hook_stack_loaded(struct tstate *ts, u64 a, u64 b) { (void)ts, (void)a, (void)b; }
-void rt_hook_stack_returned(struct tstate *ts, u64 a, u64 b) { (void)ts, (void)a, (void)b; }
+void rt_hook_stack_returned(struct tstate *ts, u64 a, u64 b, bool c) { (void)ts, (void)a, (void)b, (void)c; }
 void rt_hook_signal(struct tstate *ts, int sig, u64 pc, u64 sp) { (void)ts, (void)sig, (void)pc, (void)sp; }
 void rt_hook_sigreturn(struct tstate *ts) { (void)ts; }
 void rt_debug_returned(struct tstate *ts) { (void)ts; }
