@@ -304,11 +304,14 @@ static u64 capability_bytes(const struct call *c) {
     return version == 0x19980330 ? 12 : 24;
 }
 
+#define MASK_SIZE 8 /* with another one the kernel answers EINVAL and looks at no mask */
+
 /* The signal mask of pselect6 and its like: address and size, in a structure. */
 static void mask_pair(struct call *c, u64 at, const char *name, const char *inner) {
     u64 pair[2];
     call_reads(c, at, sizeof pair, name, "");
-    if (rt_copy_from(pair, at, sizeof pair) == 0 && pair[0]) call_reads(c, pair[0], pair[1], inner, "");
+    if (rt_copy_from(pair, at, sizeof pair) == 0 && pair[0] && pair[1] == MASK_SIZE)
+        call_reads(c, pair[0], MASK_SIZE, inner, "");
 }
 
 static void timer_event(struct call *c, u64 at) {
@@ -325,7 +328,10 @@ static void special_in(struct call *c, u32 i, const char *name) {
     u32 size;
     switch (c->nr) {
     case __NR_poll:
-    case __NR_ppoll: poll_in(c, a[0], a[1]); break;
+    case __NR_ppoll:
+        if (i == 0) poll_in(c, a[0], a[1]);
+        if (i == 3 && a[3] && a[4] == MASK_SIZE) call_reads(c, a[3], MASK_SIZE, name, "");
+        break;
     case __NR_select:
     case __NR_pselect6:
         if (i == 1) fd_sets_in(c);
@@ -471,7 +477,7 @@ static void special_out(struct call *c, u32 i, long result) {
     switch (c->nr) {
     case __NR_poll:
     case __NR_ppoll:
-        for (u64 k = 0; k < a[1] && k < 65536; k++) call_defines(ts, a[0] + 8 * k + 6, 2);
+        for (u64 k = 0; i == 0 && k < a[1] && k < 65536; k++) call_defines(ts, a[0] + 8 * k + 6, 2);
         break;
     case __NR_ioctl:
         if (c->parts)
