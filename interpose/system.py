@@ -102,3 +102,8 @@ def accept(fd: int) -> int:
 def poll(fd: int, ms: int) -> int:
     """What can be done with a descriptor (``lib.IP_CAN_READ``, ``lib.IP_HUNG_UP``), within ``ms``."""
     return _checked(lib.ip_poll(fd, ms))
+
+
+def is_hung_up(socket: int) -> bool:
+    """Nobody has the other end; what was sent before may still be read."""
+    return bool(poll(socket, 0) & lib.IP_HUNG_UP)

@@ -83,6 +83,7 @@ enum ip_req {
     IP_R_DEBUG,       /* a debugger has this thread wait: a0 = enum ip_debug_why, data = struct ip_debug_state;
                          r0 = enum ip_debug_go */
     IP_R_FDS,         /* something about the program's descriptors, see descriptors.h */
+    IP_R_OWN_IMAGE,   /* the stubs image cannot be opened from here; r0 = 1: its descriptor comes over the socket */
     IP_R_HOOK         /* a hooked call: a0 = its frame, a2 = words on the stack from its arguments on, a3 = writes of
                          the last answer that failed, a4 = enum ip_hook_again of that answer; data: the frame (hook.h),
                          then a stack trace where one was asked for and is kept; r0 = enum ip_hook_answer, r1 = enum

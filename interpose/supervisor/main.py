@@ -63,11 +63,6 @@ KINDS = {
 _LAST = (lib.IP_R_EXIT, lib.IP_R_FATAL, lib.IP_R_INTERNAL)
 
 
-def _is_hung_up(socket: int) -> bool:
-    """Nobody has the other end; what was sent before may still be read."""
-    return bool(system.poll(socket, 0) & lib.IP_HUNG_UP)
-
-
 _ERRORS_DISABLED = """\
 WARNING: exiting thread has error reporting disabled.
 WARNING: possibly as a result of some mistake in the use
@@ -293,7 +288,7 @@ class Supervisor:
                     break
                 if (
                     self.pending_exec is None
-                    and _is_hung_up(self.session.sock_fd)
+                    and system.is_hung_up(self.session.sock_fd)
                     and not self._still_there()
                 ):
                     break
@@ -408,7 +403,7 @@ class Supervisor:
         """The client is dead, and so is every process that shares its memory (and with it the socket)."""
         if not self.born or not self.client.is_dead(wait_ms):
             return False
-        return _is_hung_up(self.session.sock_fd)
+        return system.is_hung_up(self.session.sock_fd)
 
     def _still_there(self) -> bool:
         """End of file on the socket: an exec that is not traced, or the client's end."""
@@ -753,6 +748,11 @@ class Supervisor:
         from interpose.supervisor.processes import child_is_there
 
         child_is_there(self, slot)
+
+    def on_own_image(self, slot: Any) -> None:
+        from interpose.supervisor.processes import lend_image
+
+        lend_image(self, slot)
 
     def _replace_image(self, pending: PendingExec) -> None:
         from interpose.supervisor.processes import replace_image

@@ -257,6 +257,17 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
     supervisor.pending_exec = PendingExec(memory, ours, pid, argv)
 
 
+def lend_image(supervisor: Supervisor, slot: Any) -> None:
+    """The stubs image for a client that has left for where it cannot open it: another root, a sandbox."""
+    session = supervisor.session
+    slot.r[0] = 0
+    with contextlib.suppress(OSError):
+        image = os.open(ffi.string(session.memory.header.stubs), os.O_RDONLY | os.O_CLOEXEC)
+        slot.r[0] = 1
+        _send(session.sock_fd, (image,))
+        os.close(image)
+
+
 class PendingExec:
     """An exec under way: the new image reports (its pid is in its channel), or the old one that it failed."""
 

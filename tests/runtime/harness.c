@@ -1,5 +1,6 @@
 #include "runtime/core/core.h"
 #include "runtime/memory/memory.h"
+#include "runtime/signals/sig.h"
 #include "runtime/syscalls/syscalls.h"
 #include "runtime/hooks.h"
 #include "harness.h"
@@ -40,6 +41,13 @@ struct ip_slot *rt_slot(struct tstate *ts) {
 void rt_request_python(struct tstate *ts, u32 kind) {
     (void)ts;
     if (on_request) on_request(kind, &slot);
+}
+/* No supervisor that could send a file. */
+rt_lock_t process_fd_lock;
+void process_expect_fds(bool begin) { (void)begin; }
+bool process_receive_fds(struct tstate *ts, int *fds, u32 n) {
+    (void)ts, (void)fds, (void)n;
+    return false;
 }
 void rt_watched_page(struct tstate *ts, u64 page, bool unnoticed) { (void)ts, (void)page, (void)unnoticed; }
 u64 rt_dropped_blocks(void) { return 0; }

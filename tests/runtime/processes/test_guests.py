@@ -28,6 +28,7 @@ MODES: dict[str, list[str]] = {
     "trace-children": ["--tool=none", "--trace-children=yes"],
 }
 ON_DEMAND: dict[str, list[str]] = {
+    "children-checked": ["--tool=memcheck", "--trace-children=yes"],
     "origins": ["--tool=memcheck", "--track-origins=yes"],
     "caches": ["--tool=callgrind", "--cache-sim=yes", "--callgrind-out-file=/dev/null"],
 }
