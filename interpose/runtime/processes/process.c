@@ -382,6 +382,14 @@ void rt_exit_process(struct tstate *ts, int status) {
  * returns to the exit system call, which then asks again. */
 static int final_status; /* of the exit that waits for the final calls */
 
+/* Has the thread variables of its own, without which no library's function gets far?  They lie below the word at FS,
+ * which holds its own address (psABI, thread-local storage, variant II); clone with CLONE_SETTLS may have given it
+ * anything. */
+static bool has_variables(const struct tstate *ts) {
+    u64 self;
+    return rt_copy_from(&self, ts->client_fs, sizeof self) == 0 && self == ts->client_fs;
+}
+
 static bool final_call(struct tstate *ts) {
     static u32 calls;
     struct ip_slot *s = rt_slot(ts);
@@ -419,7 +427,7 @@ bool process_keeps_quiet(struct tstate *ts, long nr, const u64 args[6], long *re
 }
 
 long rt_sys_exit_group(struct tstate *ts) {
-    if ((rt.flags & IP_C_HEAP) && !rt_th(ts)->vfork_child && final_call(ts)) return RT_NO_RESULT;
+    if ((rt.flags & IP_C_HEAP) && !rt_th(ts)->vfork_child && has_variables(ts) && final_call(ts)) return RT_NO_RESULT;
     rt_exit_process(ts, (int)ts->gpr[IP_RDI]);
 }
 
