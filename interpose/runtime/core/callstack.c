@@ -9,6 +9,7 @@
 #include <linux/mman.h>
 
 #include "runtime/core/core.h"
+#include "runtime/seam.h"
 #include "runtime/base/ksignal.h"
 
 #define MAIN_CALLSTACK   (64ull << 20)
@@ -76,9 +77,10 @@ static bool is_left(const struct ip_csent *e) {
 void rt_callstack_looked(struct tstate *ts, const struct ip_csent *last, u32 shown) {
     const struct ip_csent *top = (const struct ip_csent *)ts->cs_top;
     if (top - last < LOOKED_MOST || top - last < 8 * (long)shown) return;
-    struct ip_csent *to = (struct ip_csent *)ts->cs_base + 1;
+    struct ip_csent *to = (struct ip_csent *)ts->cs_top, *sentinel = (struct ip_csent *)ts->cs_base;
     u64 sp = ts->gpr[IP_RSP];
-    for (const struct ip_csent *e = to; e <= top; e++) {
+    while (to > sentinel && to->retaddr != RT_CALL_RETURN) to--; /* a request's call knows its entry by the address */
+    for (const struct ip_csent *e = ++to; e <= top; e++) {
         u64 slot = rt_return_slot(e), word;
         bool below = slot >= ts->stack_lo && slot < sp && sp <= ts->stack_hi;
         if (e->retaddr && (below || (rt_copy_from(&word, slot, sizeof word) == 0 && word != e->retaddr))) continue;
