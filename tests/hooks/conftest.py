@@ -19,6 +19,7 @@ _PREFIX = re.compile(r"(==|--|\*\*)\d+(==|--|\*\*) ?")
 
 NATIVE = "native"
 """In the place of a tool: the engine that has none."""
+# Not imported: it starts threads, which a process that forks as often as this one should not have.
 HAS_FRIDA = importlib.util.find_spec("frida") is not None
 needs_frida = pytest.mark.skipif(not HAS_FRIDA, reason="the native engine's package is not installed")
 ON_CPU = pytest.param(NATIVE, marks=needs_frida)

@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hooks.conftest import needs_frida
 from native.test_life import wait_until
 from native.test_run import WRAPPER, compile_text
 
 from interpose import paths
 
-pytest.importorskip("frida", reason="the native engine's package is not installed")
+pytestmark = needs_frida
 
 # With an argument two threads call. The first tells what it gets when it reads a line, and opens what the
 # line names.

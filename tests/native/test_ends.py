@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hooks.conftest import needs_frida
 from native.test_life import wait_until
 from native.test_run import compile_text
 
 from interpose.formats.report import read
 from interpose.native import ends
 
-pytest.importorskip("frida", reason="the native engine's package is not installed")
+pytestmark = needs_frida
 
 # Ends as its argument says; children say "child" before they do.
 PROGRAM = """

@@ -11,13 +11,14 @@ import time
 from pathlib import Path
 
 import pytest
+from hooks.conftest import needs_frida
 from native.test_attach import Running, interpose, parent_of
 from native.test_life import wait_until
 from native.test_run import compile_text
 
 import interpose as package
 
-pytest.importorskip("frida", reason="the native engine's package is not installed")
+pytestmark = needs_frida
 
 # Answers lines: what it got, and the numbers of its descriptors.
 PROGRAM = """

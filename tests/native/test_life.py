@@ -12,9 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hooks.conftest import needs_frida
 from native.test_run import PROGRAM, WRAPPER, compile_text
 
-pytest.importorskip("frida", reason="the native engine's package is not installed")
+pytestmark = needs_frida
 
 # Holds up the preparation of the program, in the agent's thread.
 STUCK = """

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hooks.conftest import needs_frida
 from native.test_run import compile_text
 
-pytest.importorskip("frida", reason="the native engine's package is not installed")
+pytestmark = needs_frida
 
 # The limits that it has, and the number of the next descriptor.
 PROGRAM = """

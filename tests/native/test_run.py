@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hooks.conftest import needs_frida
 
 from interpose import paths
 
-pytest.importorskip("frida", reason="the native engine's package is not installed")
+pytestmark = needs_frida
 GUESTS = Path(__file__).resolve().parents[1] / "guests"
 FLAGS = ("-g", "-O1", "-falign-functions=16", "-w", f"-I{paths.include()}")
 
