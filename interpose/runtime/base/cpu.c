@@ -25,7 +25,7 @@ static void ask(struct rt_cpu *c) {
     if (max >= FEATURES_LEAF) __cpuid_count(FEATURES_LEAF, 0, a, features, k, d);
     __cpuid(1, a, b, k, d);
     u32 family = (a >> 8 & 15) + (a >> 20 & 255); /* of CPUs whose base family is 15, as AMD's are */
-    c->outer_first = c->amd && family == ZEN_4_FAMILY;
+    c->outer_first = c->amd && family >= ZEN_4_FAMILY;
     if (!(k & OSXSAVE)) return;
     __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
     c->xcr0 = (u64)hi << 32 | lo;

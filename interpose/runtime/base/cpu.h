@@ -15,8 +15,8 @@ struct rt_cpu_state {
 
 struct rt_cpu {
     bool known, intel, amd;
-    /* AMD's family 0x19 (Zen 4): a far return to another privilege level and an iret look at SS, the outermost word of
-     * their frame, first, and a call at the stack before the target. */
+    /* AMD's families from 0x19 on (Zen 4, Zen 5): a far return to another privilege level and an iret look at SS, the
+     * outermost word of their frame, first, and a call at the stack before the target. */
     bool outer_first;
     bool wide_masks; /* AVX512BW: mask registers have 64 bits */
     bool tells_used; /* xgetbv answers which components are not in their initial state (SDM volume 1, 13.2, 13.6) */

@@ -350,7 +350,7 @@ static void bad_target(struct tstate *ts, u64 key) {
 }
 
 /* Whether a call has looked at its stack, which cannot be written, before it finds that its target is no address.
- * Intel's CPUs have stored the return address by then, AMD's of family 0x19 store nothing. */
+ * Intel's CPUs have stored the return address by then, AMD's from family 0x19 on store nothing. */
 static bool looks_at_stack(u64 at, u64 ret) {
     const struct rt_cpu *c = rt_cpu();
     if (!c->intel && !c->outer_first) return false;
