@@ -65,7 +65,7 @@ static inline u64 sh_piece(u64 addr, u64 n) {
     return n < most ? n : most;
 }
 /* The V bytes [lo, hi) exist and are zero. */
-static inline bool sh_is_zero(u64 lo, u64 hi) { return lo >= hi || rt_is_zero(lo, hi - lo) == 1; }
+static inline bool sh_is_zero(u64 lo, u64 hi) { return lo >= hi || rt_zeros(lo, hi - lo) == (long)(hi - lo); }
 /* The program's bytes [addr, addr+len) have become defined: give back chunks of V bytes that end in them. */
 void sh_settled(u64 addr, u64 len);
 /* V bytes of a whole chunk become zero, by fresh pages; false: not in such a range, they are as they were. */

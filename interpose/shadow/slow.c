@@ -224,7 +224,11 @@ static bool scan(struct tstate *ts, u64 addr, u64 len, enum bad what, u64 *bad) 
     for (u64 k; addr < end; addr += k) {
         k = RT_PAGE - (sh_v(addr) & (RT_PAGE - 1));
         if (k > end - addr) k = end - addr;
-        if (sh_is_zero(sh_v(addr), sh_v(addr + k))) continue;
+        long zeros = rt_zeros(sh_v(addr), k);
+        if (zeros > 0) {
+            k = (u64)zeros;
+            continue;
+        }
         if (k > sizeof buf) k = sizeof buf - (sh_v(addr) & (sizeof buf - 1));
         if (sh_read(buf, sh_v(addr), k) < 0) {
             if (what != UNDEF_ONLY) {

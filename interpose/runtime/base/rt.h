@@ -231,8 +231,8 @@ bool rt_process_ended(u32 pid); /* also while nobody has waited for it */
 long rt_copy_from(void *dst, u64 guest_src, u64 n);
 long rt_copy_to(u64 guest_dst, const void *src, u64 n);
 long rt_strncpy_from(char *dst, u64 guest_src, u64 n);
-/* 1: n bytes, all zero; 0: not all are; -EFAULT. */
-long rt_is_zero(u64 from, u64 n);
+/* How many of n bytes are zero before the first that is not; -EFAULT. */
+long rt_zeros(u64 from, u64 n);
 /* Load a selector, which the CPU may refuse: then not 0, and rt_signal_copied says why. */
 long rt_load_gs(u32 selector);
 long rt_load_ss(u32 selector);

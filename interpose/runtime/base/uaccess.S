@@ -7,12 +7,12 @@
  */
         .text
         .globl  rt_copy_begin, rt_copy_end, rt_copy_fault
-        .globl  rt_copy_from, rt_copy_to, rt_strncpy_from, rt_is_zero
+        .globl  rt_copy_from, rt_copy_to, rt_strncpy_from, rt_zeros
 
         .type   rt_copy_from, @function
         .type   rt_copy_to, @function
         .type   rt_strncpy_from, @function
-        .type   rt_is_zero, @function
+        .type   rt_zeros, @function
         .globl  rt_load_gs, rt_load_ss, rt_int1, rt_int1_after
         .type   rt_load_gs, @function
         .type   rt_load_ss, @function
@@ -94,10 +94,11 @@ rt_strncpy_from:
 4:      ret
         .size   rt_strncpy_from, . - rt_strncpy_from
 
-/* long rt_is_zero(u64 from, u64 n) */
+/* long rt_zeros(u64 from, u64 n) */
         .p2align 4
-rt_is_zero:
+rt_zeros:
         lea     (%rdi,%rsi), %rdx
+        mov     %rdi, %rsi
         jmp     2f
         .p2align 4
 1:      mov     -64(%rdi), %rax
@@ -109,29 +110,28 @@ rt_is_zero:
         or      -16(%rdi), %rax
         or      -8(%rdi), %rcx
         or      %rcx, %rax
-        jnz     6f
+        jnz     3f
 2:      add     $64, %rdi
         cmp     %rdx, %rdi
         jbe     1b
-        sub     $56, %rdi
-        jmp     4f
-3:      cmpq    $0, -8(%rdi)
-        jne     6f
-        add     $8, %rdi
-4:      cmp     %rdx, %rdi
-        jbe     3b
-        sub     $8, %rdi
-        jmp     5f
-7:      cmpb    $0, (%rdi)
+3:      sub     $64, %rdi               /* less than 64 bytes, or some that are not all zero */
+4:      lea     8(%rdi), %rax
+        cmp     %rdx, %rax
+        ja      5f
+        cmpq    $0, (%rdi)
+        jne     5f
+        mov     %rax, %rdi
+        jmp     4b
+5:      cmp     %rdx, %rdi
+        jae     6f
+        cmpb    $0, (%rdi)
         jne     6f
         inc     %rdi
-5:      cmp     %rdx, %rdi
-        jb      7b
-        mov     $1, %eax
+        jmp     5b
+6:      mov     %rdi, %rax
+        sub     %rsi, %rax
         ret
-6:      xor     %eax, %eax
-        ret
-        .size   rt_is_zero, . - rt_is_zero
+        .size   rt_zeros, . - rt_zeros
 
 /* long rt_load_gs(u32 selector), long rt_load_ss(u32 selector): not 0 if the CPU refuses it. */
 rt_load_gs:
