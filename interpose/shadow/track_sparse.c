@@ -61,14 +61,15 @@ static bool sparse_at(struct vx *x, struct sparse *s, unsigned i, u64 *at) {
 /* Are mask, indices and all elements that take part defined?  Nearly all are: only what has rules of its own brings
  * gathers of them here. */
 static bool all_defined(const struct vx *x, const struct sparse *s) {
-    u64 on = s->on & ((1ull << s->n) - 1), word = s->open & ((1ull << s->n) - 1);
-    for (; on && !word; on &= on - 1) {
+    u64 all = (1ull << s->n) - 1, word = 0;
+    if (s->open & all) return false;
+    for (u64 on = s->on & all; on; on &= on - 1) {
         unsigned i = (unsigned)__builtin_ctzll(on);
         u64 at = element(x, s, i);
-        if (vx_get(s->iu + i * s->is, s->is) || at > IP_CLIENT_END - sizeof word || sh_read(&word, sh_v(at), s->es) < 0)
-            return false;
+        if (vx_get(s->iu + i * s->is, s->is) || at > IP_CLIENT_END - sizeof word) return false;
+        if (sh_read(&word, sh_v(at), s->es) < 0 || word) return false;
     }
-    return !word;
+    return true;
 }
 
 static void gather(struct vx *x) {
@@ -80,11 +81,14 @@ static void gather(struct vx *x) {
     sparse_begin(x, &s, 0);
     memcpy(x->d, t->ts->vvec + 64 * in->ops[0].reg, 64);
     bool plain = all_defined(x, &s);
-    for (unsigned i = 0; i < s.n; i++)
-        if (plain && s.on >> i & 1)
-            memset(x->d + i * s.es, 0, s.es);
-        else if (!plain && sparse_at(x, &s, i, &at))
-            tk_load(t, at, s.es, x->d + i * s.es);
+    for (unsigned i = 0; i < s.n; i++) {
+        u8 *to = x->d + i * s.es;
+        if (!plain) {
+            if (sparse_at(x, &s, i, &at)) tk_load(t, at, s.es, to);
+        } else if (s.on >> i & 1) {
+            memset(to, 0, s.es);
+        }
+    }
     unsigned used = s.n * s.es;
     memset(x->d + used, 0, sizeof x->d - used);
     tk_set_vec(t, in->ops[0].reg, x->d, used < 16 ? 16 : used, true);

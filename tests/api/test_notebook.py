@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hooks.conftest import needs_frida
 
 from interpose.api.display import MOST_SHOWN, run_html
 from interpose.api.result import Run
@@ -21,10 +22,7 @@ HAS_KERNEL = all(importlib.util.find_spec(name) for name in ("jupyter_client", "
 needs_kernel = pytest.mark.skipif(not HAS_KERNEL, reason="no Jupyter kernel is installed")
 ENGINES = [
     {"tool": "none"},
-    pytest.param(
-        {"tool": "none", "engine": "native"},
-        marks=pytest.mark.skipif(importlib.util.find_spec("frida") is None, reason="frida is not installed"),
-    ),
+    pytest.param({"tool": "none", "engine": "native"}, marks=needs_frida),
 ]
 SOURCE = """
 #include <stdlib.h>

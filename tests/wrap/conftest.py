@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
@@ -12,13 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hooks.conftest import HAS_FRIDA
 
 from interpose import paths
 
 GUESTS = Path(__file__).resolve().parents[1] / "guests" / "wrap"
 _PREFIX = re.compile(r"(==|--)\d+(==|--) ")
 VALGRIND = shutil.which("valgrind")
-HAS_FRIDA = importlib.util.find_spec("frida") is not None
 
 
 class Run:

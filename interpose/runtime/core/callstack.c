@@ -9,8 +9,8 @@
 #include <linux/mman.h>
 
 #include "runtime/core/core.h"
-#include "runtime/seam.h"
 #include "runtime/base/ksignal.h"
+#include "runtime/seam.h"
 
 #define MAIN_CALLSTACK   (64ull << 20)
 #define THREAD_CALLSTACK (16ull << 20) /* 8 MiB of stack in frames of 8 bytes */
@@ -64,14 +64,18 @@ void rt_callstack_push(struct tstate *ts, u64 retaddr, u64 slot) {
     *(struct ip_csent *)ts->cs_top = (struct ip_csent){retaddr, slot + sizeof(u64)};
 }
 
+/* Has something else taken the return address's place? */
+static bool is_overwritten(const struct ip_csent *e) {
+    u64 word;
+    return e->retaddr && rt_copy_from(&word, rt_return_slot(e), sizeof word) == 0 && word != e->retaddr;
+}
+
 /* Has the call been left although its word is in the stack still?  An unwinder goes on in a frame by the address of the
  * handler in the place of the return address (__builtin_eh_return): then RSP is not above it yet.  Where that handler
  * is what follows the call, the next call from there is an entry like this one. */
 static bool is_left(const struct ip_csent *e) {
     const struct ip_csent *older = e - 1;
-    u64 word;
-    if (!e->retaddr || rt_copy_from(&word, rt_return_slot(e), sizeof word) < 0) return false;
-    return word != e->retaddr || (older->above == e->above && older->retaddr == e->retaddr);
+    return is_overwritten(e) || (e->retaddr && older->above == e->above && older->retaddr == e->retaddr);
 }
 
 void rt_callstack_looked(struct tstate *ts, const struct ip_csent *last, u32 shown) {
@@ -81,10 +85,9 @@ void rt_callstack_looked(struct tstate *ts, const struct ip_csent *last, u32 sho
     u64 sp = ts->gpr[IP_RSP];
     while (to > sentinel && to->retaddr != RT_CALL_RETURN) to--; /* a request's call knows its entry by the address */
     for (const struct ip_csent *e = ++to; e <= top; e++) {
-        u64 slot = rt_return_slot(e), word;
-        bool below = slot >= ts->stack_lo && slot < sp && sp <= ts->stack_hi;
-        if (e->retaddr && (below || (rt_copy_from(&word, slot, sizeof word) == 0 && word != e->retaddr))) continue;
-        *to++ = *e;
+        u64 slot = rt_return_slot(e);
+        bool is_below = e->retaddr && slot >= ts->stack_lo && slot < sp && sp <= ts->stack_hi;
+        if (!is_below && !is_overwritten(e)) *to++ = *e;
     }
     ts->cs_top = (u64)(to - 1);
 }

@@ -8,7 +8,6 @@
 #include <asm/stat.h>
 #include <linux/elf.h>
 #include <linux/fcntl.h>
-#include <linux/memfd.h>
 #include <linux/mman.h>
 #include <linux/resource.h>
 #include <linux/stat.h>
@@ -368,9 +367,9 @@ void rt_carried_over(struct tstate *ts) {
  * (Landlock), or on a file system without programs (noexec), it executes this. */
 static bool runtime_in_memory(int runtime) {
     struct stat st;
-    long fd = sys2(__NR_memfd_create, (long)"interpose", MFD_CLOEXEC), copied = 0, r = 1;
+    if (sys2(__NR_fstat, runtime, (long)&st) < 0) return false;
+    long fd = rt_memory_file("interpose", (u64)st.st_size), copied = 0, r = 1;
     if (fd < 0) return false;
-    if (sys2(__NR_fstat, runtime, (long)&st) < 0) r = 0;
     while (r > 0 && copied < (long)st.st_size) /* the call itself moves the offset on */
         r = sys4(__NR_sendfile, fd, runtime, (long)&copied, (long)st.st_size - copied);
     if (r > 0) r = sys3(__NR_dup3, fd, runtime, 0);
