@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from interpose import INTERFACES, __version__
+from interpose import INTERFACES, __version__, launched
 from interpose.errors import (
     NO_DESCRIPTORS,
     OUT_OF_MEMORY,
@@ -68,6 +68,14 @@ def _say(text: str) -> None:
         print(text, end="", flush=True)
 
 
+def _is_run(config: Config) -> bool:
+    """Whether a program runs on the engine of ours, and nothing else is asked for."""
+    core = config.core
+    other = core.show, core.mpi_wrappers, core.attach or None, core.detach or None
+    is_command = any(what is not None for what in other) or core.cache in ("show", "clear")
+    return bool(config.program) and not is_command and core.engine != "native"
+
+
 def _this_python() -> str:
     return f"this is {'.'.join(map(str, sys.version_info[:3]))} ({sys.executable})"
 
@@ -77,6 +85,8 @@ def main(words: Sequence[str]) -> int:
     if sys.version_info < (3, 10):  # noqa: UP036
         raise InterposeError(f"Python 3.10 or newer is needed; {_this_python()}")
     config = parse(words)
+    if launched.waiting is not None and not _is_run(config):
+        launched.waiting.do_again()
     if config.core.show == "dap":
         from interpose.dap.server import serve
 
@@ -141,5 +151,7 @@ def entry() -> None:
     except BaseException:
         # Not even a message could be made.
         os.write(2, OUT_OF_MEMORY)
+    if launched.waiting is not None:
+        launched.waiting.end(code)
     # Nothing of ours is left to tidy up, and a standard output that was closed must not make noise.
     os._exit(code)

@@ -2,8 +2,10 @@
 
 The process that the user started becomes the client: it executes the runtime, in place, with the program's
 own arguments and environment.  Before, it forks twice, so that the supervisor is no child that the program
-could wait for.  The supervisor has a session of its own (Ctrl-C is the program's) and keeps none of the
-program's files open but the log: whoever reads the program's output sees its end when the program ends.
+could wait for: the command, which is no Python (:mod:`interpose.launched`), to have all this done in the
+second child; ``python -m interpose`` when all is prepared.  The supervisor has a session of its own (Ctrl-C
+is the program's) and keeps none of the program's files open but the log: whoever reads the program's output
+sees its end when the program ends.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import _signal
 import os
 
-from interpose import paths, system, tools
+from interpose import launched, paths, system, tools
 from interpose.errors import LaunchError, Told
 from interpose.jit._native import ffi, lib
 from interpose.program import gained_by, resolve
@@ -42,18 +44,22 @@ READY, TOLD = b"\1", bytes([lib.IP_TOLD])
 """What a supervisor answers the process that launches it: it serves, or it has said why it does not."""
 NEVER_READY = "the supervisor process ended before it was ready (killed?)"
 _TUNABLES = b"GLIBC_TUNABLES"
-_ENOUGH_FILES = 64  # descriptors that launch gets along with
 
 
 def launch(config: Config) -> NoReturn:
     """Run the program of a configuration; returns by an :class:`InterposeError` only."""
     lib.ip_guard_python()
+    launcher = launched.waiting
+    if launcher is not None:
+        lib.ip_last_words_to(launcher.sock)
+        lib.ip_name_process(b"interpose")
     files = _more_files()
     program = resolve(config.program, os.environ)
     if privileges := gained_by(program.path):
         notice = f"Warning: {program.path} runs without its {privileges} rights"
         config = config.replace(notices=(*config.notices, f"{notice}: only the kernel's own exec gives them"))
-    client_pid = os.getpid()
+    client_pid = os.getpid() if launcher is None else launcher.pid
+    parent_pid = os.getppid() if launcher is None else launcher.parent
     names = FileNames(client_pid)
     log = Log.open(config, names)
     if config.core.suppressions:
@@ -63,8 +69,11 @@ def launch(config: Config) -> NoReturn:
     runtime_path = paths.runtime(config.tool_name)
     memory = Memory()
     fill_channel(memory, config, program.path, client_pid)
+    if launcher is not None:
+        session = Session(config, program, memory, launcher.sock, client_pid, parent_pid, log, json, xml)
+        _serve(session, runtime_path)
     our_fd, their_fd = map(above_stdio, system.socket_pair())
-    session = Session(config, program, memory, our_fd, client_pid, os.getppid(), log, json, xml)
+    session = Session(config, program, memory, our_fd, client_pid, parent_pid, log, json, xml)
 
     intermediate = fork()
     if intermediate == 0:
@@ -72,10 +81,7 @@ def launch(config: Config) -> NoReturn:
     os.close(our_fd)
     wait_for_supervisor(intermediate, their_fd)
     if config.core.wait_for_gdb:
-        import time
-
-        os.write(2, f"pid={client_pid}, entering delay 8000 ms loop\n".encode())
-        time.sleep(8)
+        _delay(client_pid)
     runtime = above_stdio(os.open(runtime_path, os.O_RDONLY | os.O_CLOEXEC))
     base = place([runtime, *memory.descriptors(), their_fd])
     if files is not None:
@@ -102,9 +108,9 @@ def _check_suppressions(config: Config, log: Log) -> None:
 def _more_files() -> tuple[int, int] | None:
     """Make room for what this process opens; the limits before, the program's, if they had to change."""
     soft, hard = limits = system.limit(lib.IP_LIMIT_NOFILE)
-    if soft >= min(_ENOUGH_FILES, hard):
+    if soft >= min(lib.IP_FEW_FILES, hard):
         return None
-    system.set_limit(lib.IP_LIMIT_NOFILE, (min(_ENOUGH_FILES, hard), hard))
+    system.set_limit(lib.IP_LIMIT_NOFILE, (min(lib.IP_FEW_FILES, hard), hard))
     return limits
 
 
@@ -211,21 +217,59 @@ def _become_supervisor(session: Session) -> NoReturn:
         os.setsid()
         if fork() != 0:
             os._exit(0)
-        _lift_limits()
-        outputs = (session.log, session.json, session.xml)
-        written = {fd for output in outputs if output is not None for fd in output.descriptors()}
-        leave_files({*session.memory.descriptors(), session.sock_fd, *written, *_given(session.config)})
-        session.memory.header.supervisor_pid = os.getpid()
-        _load_hooks(session)
-        start_translator(session)
-        lib.ip_last_words_to(-1)
-        if not _say(session, READY):
-            return  # killed meanwhile: nobody to serve
-        from interpose.supervisor.main import run
-
-        run(session)
+        _work(session, READY)
 
     supervise(session, work)
+
+
+def _serve(session: Session, runtime_path: str) -> NoReturn:
+    """Be the supervisor that a launcher has started: it gets all that it needs to execute the runtime."""
+
+    def work() -> None:
+        lib.ip_catch_faults()
+        runtime = above_stdio(os.open(runtime_path, os.O_RDONLY | os.O_CLOEXEC))
+        os.setsid()
+        words = b"".join(os.fsencode(word) + b"\0" for word in (runtime_path, *session.program.argv))
+        head = ffi.new("struct ip_launch *", (lib.IP_LAUNCH_READY, 0, 0, len(words)))
+        if session.config.core.wait_for_gdb:
+            _delay(session.client_pid)
+        _work(session, bytes(ffi.buffer(head)) + words, runtime)
+
+    supervise(session, work)
+
+
+def _delay(pid: int) -> None:
+    """--wait-for-gdb."""
+    import time
+
+    os.write(2, f"pid={pid}, entering delay 8000 ms loop\n".encode())
+    time.sleep(8)
+
+
+def _work(session: Session, answer: bytes, *runtime: int) -> None:
+    """Leave the program's files, answer the process that is to execute the runtime, serve.
+
+    :param runtime: its descriptor, if that process has neither it nor the memory files: they go with the
+        answer.
+    """
+    _lift_limits()
+    outputs = (session.log, session.json, session.xml)
+    written = {fd for output in outputs if output is not None for fd in output.descriptors()}
+    memory = session.memory.descriptors()
+    leave_files({*memory, *runtime, session.sock_fd, *written, *_given(session.config)})
+    session.memory.header.supervisor_pid = os.getpid()
+    _load_hooks(session)
+    start_translator(session)
+    lib.ip_last_words_to(-1)
+    try:
+        system.send_files(session.sock_fd, answer, (*runtime, *memory) if runtime else ())
+    except OSError:
+        return  # killed meanwhile: nobody to serve
+    for fd in runtime:
+        os.close(fd)
+    from interpose.supervisor.main import run
+
+    run(session)
 
 
 def _given(config: Config) -> set[int]:
@@ -244,16 +288,8 @@ def _load_hooks(session: Session) -> None:
         return
     from interpose.hooks.load import begin
 
+    launched.complete()
     session.hooks = begin(session.config.core.hooks, session.log, session.sock_fd)
-
-
-def _say(session: Session, what: bytes) -> bool:
-    """Answer the process that waits for us to start; false if it is gone."""
-    try:
-        os.write(session.sock_fd, what)
-    except OSError:
-        return False
-    return True
 
 
 def _lift_limits() -> None:

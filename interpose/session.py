@@ -26,9 +26,7 @@ CACHE_SIZE = lib.IP_CACHE_MAX
 META_SIZE = lib.IP_META_MAX
 TINY_CACHE = 1 << 18
 
-# The client's five descriptors (runtime, channel, cache, meta, socket) stand as high as they can, out of the
-# program's way, but not at the top of a large table, which the kernel would have to copy at each fork.
-HIGHEST_FD = 4096
+HIGHEST_FD = lib.IP_HIGHEST_FD
 _SPIN = 120_000  # ticks before a futex wait, some 50 microseconds; the translator sets it exactly
 
 

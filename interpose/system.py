@@ -9,6 +9,10 @@ import os
 
 from interpose.jit._native import ffi, lib
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 UNLIMITED = 2**64 - 1
 _PF_EXITING = 4  # linux/sched.h
 _EXIT_CODE = 49  # of /proc/PID/stat behind the state (proc(5): field 52), as waitpid has it
@@ -87,6 +91,11 @@ def socket_pair() -> tuple[int, int]:
     ends = ffi.new("int[2]")
     _checked(lib.ip_socket_pair(ends))
     return ends[0], ends[1]
+
+
+def send_files(socket: int, data: bytes, files: Sequence[int] = ()) -> None:
+    """Send all of the bytes, and with the first one descriptors (up to 8)."""
+    _checked(lib.ip_send_files(socket, data, len(data), files, len(files)))
 
 
 def listen(path: str) -> int:

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -63,6 +64,32 @@ int ip_socket_pair(int *ends) {
     int on = 1, r = result(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
     return r < 0 ? r : result(setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on));
 }
+
+int ip_send_files(int sock, const void *data, uint64_t size, const int *fds, int count) {
+    char control[CMSG_SPACE(8 * sizeof *fds)] __attribute__((aligned(8))) = {0};
+    struct iovec part = {(void *)(uintptr_t)data, size};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    size_t bytes = (size_t)count * sizeof *fds;
+    if (count < 0 || count > 8) return -EINVAL;
+    if (count) {
+        message.msg_control = control;
+        message.msg_controllen = CMSG_SPACE(bytes);
+        struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+        *head = (struct cmsghdr){.cmsg_len = CMSG_LEN(bytes), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(head), fds, bytes);
+    }
+    while (part.iov_len) {
+        ssize_t sent = sendmsg(sock, &message, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0) return -errno;
+        part.iov_base = (char *)part.iov_base + sent;
+        part.iov_len -= (size_t)sent;
+        message.msg_controllen = 0;
+    }
+    return 0;
+}
+
+int ip_name_process(const char *name) { return result(prctl(PR_SET_NAME, name, 0, 0, 0)); }
 
 int ip_listen(const char *path) {
     struct sockaddr_un where = {.sun_family = AF_UNIX};

@@ -19,6 +19,10 @@ int ip_adopt_orphans(void);
 int ip_end_with_parent(void);
 /* Two connected ends; what arrives at the first one shows who sent it. */
 int ip_socket_pair(int *ends);
+/* Send all bytes, and with the first one descriptors, of which there may be 8. */
+int ip_send_files(int sock, const void *data, uint64_t size, const int *fds, int count);
+/* What tools that list processes call this one, in up to 15 bytes. */
+int ip_name_process(const char *name);
 /* A socket of the file system that others can connect to, and whoever has; neither waits. */
 int ip_listen(const char *path);
 int ip_accept(int fd);

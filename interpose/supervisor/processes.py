@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import contextlib
 import errno
 import os
@@ -34,8 +33,8 @@ _MANY_FORKS = 4  # of one process, after which more are to be expected
 def _send(sock_fd: int, fds: Sequence[int]) -> None:
     """Pass descriptors to the client; nothing if it was killed, which the event loop sees."""
     lib.ip_delay(lib.IP_AT_SEND)
-    with socket.socket(fileno=os.dup(sock_fd)) as sock, contextlib.suppress(ConnectionError):
-        sock.sendmsg([b"F"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
+    with contextlib.suppress(ConnectionError):
+        system.send_files(sock_fd, b"F", fds)
 
 
 _NUMBER = struct.Struct("Q")

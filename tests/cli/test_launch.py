@@ -1,4 +1,7 @@
-"""The birth of client and supervisor, with a stand-in for the runtime that prints what it was born with."""
+"""The birth of client and supervisor, with a stand-in for the runtime that prints what it was born with.
+
+Both ways: as ``python -m interpose`` has it, and by the launcher.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ import pytest
 
 from interpose.jit._native import lib
 
+from .launcher import place
+
 HERE = Path(__file__).parent
 # What a child needs to import the package under test.
 IMPORTS = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
@@ -24,6 +29,21 @@ def runtime(tmp_path_factory) -> str:
     out = tmp_path_factory.mktemp("runtime") / "fake"
     subprocess.run(["gcc", "-O1", str(HERE / "fake_runtime.c"), "-o", str(out)], check=True)
     return str(out)
+
+
+@pytest.fixture(scope="session", params=["python", "launcher"])
+def start(request, tmp_path_factory) -> list[str]:
+    """The words that stand before runtime, report and command."""
+    fake = str(HERE / "fake_launch.py")
+    if request.param == "python":
+        return [sys.executable, fake]
+    script = (
+        "import sys\n"
+        "if sys.flags.no_site:\n    import site\n    site.main()\n"
+        "from interpose import launched\nlaunched.begin()\n"
+        f"exec(compile(open({fake!r}).read(), {fake!r}, 'exec'))\n"
+    )
+    return [str(place(tmp_path_factory.mktemp("launcher"), script))]
 
 
 class Launched:
@@ -45,10 +65,10 @@ class Launched:
 
 
 @pytest.fixture
-def launch(runtime, tmp_path):
+def launch(runtime, start, tmp_path):
     def go(*words: str, **more) -> Launched:
         report = tmp_path / "report"
-        command = [sys.executable, str(HERE / "fake_launch.py"), runtime, str(report), *words]
+        command = [*start, runtime, str(report), *words]
         process = subprocess.run(
             command, capture_output=True, text=True, timeout=60, **{"stdin": subprocess.DEVNULL, **more}
         )
@@ -97,7 +117,7 @@ def test_starts_where_the_ends_of_children_are_ignored(launch):
     assert run.code == 7
 
 
-def test_entries_without_a_name_survive(runtime, tmp_path):
+def test_entries_without_a_name_survive(runtime, start, tmp_path):
     """execve allows repeated entries and entries without ``=``, which no Python mapping holds."""
     entries = ["X=1", "X=2", *(f"{name}={value}" for name, value in IMPORTS.items()), "odd", "", "LAST=1"]
     source = tmp_path / "e.c"
@@ -108,7 +128,7 @@ def test_entries_without_a_name_survive(runtime, tmp_path):
     )
     subprocess.run(["gcc", str(source), "-o", str(tmp_path / "e")], check=True)
     words = [runtime, str(tmp_path / "r"), "/bin/true"]
-    command = [str(tmp_path / "e"), sys.executable, str(HERE / "fake_launch.py"), *words]
+    command = [str(tmp_path / "e"), *start, *words]
     out = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout.splitlines()
     assert [line[4:] for line in out if line.startswith("env ")] == entries
 
@@ -166,14 +186,14 @@ def test_small_limit_on_file_size(launch):
 
 
 @pytest.mark.parametrize("closed", [(0,), (0, 1, 2), (1,), (2,)])
-def test_closed_standard_descriptors_stay_closed(runtime, tmp_path, closed):
+def test_closed_standard_descriptors_stay_closed(runtime, start, tmp_path, closed):
     def close():
         for fd in closed:
             os.close(fd)
 
     # The output goes to descriptor 1; where that is closed, nothing can be seen but the exit code.
     out = tmp_path / "out"
-    command = [sys.executable, str(HERE / "fake_launch.py"), runtime, str(tmp_path / "r"), "/bin/true"]
+    command = [*start, runtime, str(tmp_path / "r"), "/bin/true"]
     with open(out, "wb") as file:
         process = subprocess.run(
             command,
@@ -216,7 +236,7 @@ def test_supervisor_keeps_no_file_of_the_program(launch):
     os.close(read)
 
 
-def test_reader_of_the_output_sees_its_end_when_the_program_ends(runtime, tmp_path):
+def test_reader_of_the_output_sees_its_end_when_the_program_ends(runtime, start, tmp_path):
     """The supervisor of this client lives on: it waits for a socket that a background child keeps open."""
     source = tmp_path / "hold.c"
     source.write_text(
@@ -224,13 +244,7 @@ def test_reader_of_the_output_sees_its_end_when_the_program_ends(runtime, tmp_pa
         "int main(void) { if (fork() == 0) { close(0); close(1); sleep(20); } return 7; }\n"
     )
     subprocess.run(["gcc", str(source), "-o", str(tmp_path / "hold")], check=True)
-    command = [
-        sys.executable,
-        str(HERE / "fake_launch.py"),
-        str(tmp_path / "hold"),
-        str(tmp_path / "r"),
-        "/bin/true",
-    ]
+    command = [*start, str(tmp_path / "hold"), str(tmp_path / "r"), "/bin/true"]
     begun = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None

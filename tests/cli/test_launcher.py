@@ -1,0 +1,233 @@
+"""The command: what it does itself, what it leaves to Python, and how it fails."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import _cffi_backend
+import pytest
+from elftools.elf.elffile import ELFFile
+
+import interpose
+from interpose import launched
+from interpose.jit._native import lib
+
+from .launcher import REAL, built, place, script
+
+INCOMPLETE = ", so this installation is incomplete; install it again"
+WHO = re.compile("^==[0-9]+==", re.MULTILINE)
+SHOW = "import sys\nprint(sys.flags.no_site, sys.argv)\n"
+
+
+@pytest.fixture
+def command(tmp_path) -> Path:
+    return place(tmp_path, script())
+
+
+def run(*words: str | Path, **more) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=60, **more)
+
+
+def test_it_needs_nobody():
+    with open(built(), "rb") as file:
+        elf = ELFFile(file)
+        assert not [s for s in elf.iter_segments() if s["p_type"] in ("PT_INTERP", "PT_DYNAMIC")]
+        symbols = elf.get_section_by_name(".symtab")
+        assert symbols is not None
+        assert not [s.name for s in symbols.iter_symbols() if s["st_shndx"] == "SHN_UNDEF" and s.name]
+
+
+def test_its_numbers_are_those_of_the_header():
+    assert (launched.AGAIN, launched.END) == (lib.IP_LAUNCH_AGAIN, lib.IP_LAUNCH_END)
+    assert lib.IP_TOLD not in (lib.IP_LAUNCH_READY, lib.IP_LAUNCH_AGAIN, lib.IP_LAUNCH_END)
+
+
+def test_program_is_as_natively(command):
+    shown = run(
+        command, "--tool=none", "-q", "sh", "-c", "echo $PPID $0 $*; cat; exit 5", "a", "b c", input="in"
+    )
+    assert (shown.returncode, shown.stdout, shown.stderr) == (5, f"{os.getpid()} a b c\nin", "")
+
+
+def test_report_is_the_same(command, tmp_path):
+    source = tmp_path / "p.c"
+    source.write_text(
+        "#include <stdlib.h>\nint main(int n, char **v) { char *p = malloc(3); return p[2 + n]; }\n"
+    )
+    subprocess.run(["gcc", "-g", str(source), "-o", str(tmp_path / "p")], check=True)
+    ours, python = (
+        run(*start, "--error-exitcode=9", "--log-fd=1", "-q", tmp_path / "p")
+        for start in ([command], [sys.executable, "-m", "interpose"])
+    )
+    assert ours.returncode == python.returncode == 9
+    assert "Invalid read of size 1" in ours.stdout
+    assert [line.split("==")[2] for line in ours.stdout.splitlines()] == [
+        line.split("==")[2] for line in python.stdout.splitlines()
+    ]
+
+
+def test_ignored_signals_stay_ignored(command):
+    """Python would have SIGPIPE as it likes it: nobody would know how it was."""
+    show = ["--tool=none", "-q", "grep", "SigIgn", "/proc/self/status"]
+    ignored = run(command, *show, preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN))
+    usual = run(command, *show, preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_DFL))
+    masks = [int(shown.stdout.split()[1], 16) for shown in (ignored, usual)]
+    assert [mask >> (signal.SIGPIPE - 1) & 1 for mask in masks] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (["--tool=none", "./nosuch"], 127, "interpose: ./nosuch: No such file or directory\n"),
+        (["--tool=none", "/etc/passwd"], 126, "interpose: /etc/passwd: Permission denied\n"),
+        (["--no-such-option", "true"], 1, "interpose: Unknown option: --no-such-option\n"),
+        (["--tool=none", "--log-file=/nosuch/x", "true"], 1, "/nosuch/x"),
+        (["--suppressions=/nosuch/x", "true"], 1, "/nosuch/x"),
+    ],
+)
+def test_errors_are_told_once(command, words, code, text):
+    shown = run(command, *words)
+    assert shown.returncode == code
+    assert shown.stderr.count(text) == 1 and "killed" not in shown.stderr
+    other = run(sys.executable, "-m", "interpose", *words)
+    assert WHO.sub("", shown.stderr) == WHO.sub("", other.stderr)
+
+
+@pytest.mark.parametrize(
+    "words", [["--version"], ["--help"], [], ["--tool=none", "--help", "true"], ["--cache=show", "-q"]]
+)
+def test_what_is_no_run(command, words):
+    ours, python = run(command, *words), run(sys.executable, "-m", "interpose", *words)
+    assert (ours.returncode, ours.stdout, ours.stderr) == (python.returncode, python.stdout, python.stderr)
+
+
+def test_what_is_no_run_has_the_users_process(command, tmp_path):
+    """An editor's adapter talks over standard input, and Ctrl-C reaches it."""
+    request = b'{"seq":1,"type":"request","command":"disconnect"}'
+    message = b"Content-Length: %d\r\n\r\n%s" % (len(request), request)
+    words = [str(command), "--tool=none", "--dap"]
+    talk = subprocess.run(words, input=message, capture_output=True, timeout=60)
+    assert b'"disconnect"' in talk.stdout and talk.returncode == 0
+
+
+def test_a_link_of_another_name_is_that_name(command, tmp_path):
+    (tmp_path / "valgrind").symlink_to(command)
+    assert run(tmp_path / "valgrind", "--version").stdout.startswith("valgrind-3.")
+    found = run("valgrind", "-v", "--version", env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert found.stdout.startswith("valgrind-3.")
+
+
+def test_python_is_spared_site(command):
+    """Where pip puts it, all is found without."""
+    packages = (
+        command.parents[1] / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    )
+    packages.mkdir(parents=True)
+    for file in (interpose.__file__, _cffi_backend.__file__):
+        path = Path(file).parent if file.endswith("__init__.py") else Path(file)
+        (packages / path.name).symlink_to(path)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    seen = run(
+        command, "--tool=none", "-q", "true", env={**environ, "PYTHONPROFILEIMPORTTIME": "1"}
+    ).stderr.splitlines()
+    names = [line.rpartition("|")[2].strip() for line in seen]
+    assert "interpose.supervisor.main" in names and "site" not in names
+
+
+def test_hooks_have_site(command, tmp_path):
+    hooks = tmp_path / "hooks.py"
+    hooks.write_text(
+        "import sys, cffi, interpose\n"
+        "print('site' in sys.modules, quit.__class__.__name__, cffi.__name__, file=sys.stderr)\n"
+        "@interpose.wrap('nosuch*', 'nosuch')\ndef hook(call): pass\n"
+    )
+    shown = run(command, "--tool=none", "-q", f"--hooks={hooks}", "true")
+    assert (shown.returncode, WHO.sub("", shown.stderr.replace("**", "=="))) == (0, " True Quitter cffi\n")
+
+
+@pytest.mark.parametrize("interpreter", ["/bin/sh", "/usr/bin/env python3", "nosuch/python3"])
+def test_another_first_line_is_the_kernels(tmp_path, interpreter):
+    """Nothing but a plain Python is started in its way."""
+    text = "exec echo shell $*\n" if interpreter == "/bin/sh" else SHOW
+    command = place(tmp_path, text, interpreter)
+    shown = run(command, "a", "b")
+    if interpreter == "/bin/sh":
+        assert shown.stdout == "shell a b\n"
+    elif interpreter.startswith("nosuch"):
+        assert (
+            shown.returncode == 1 and "cannot be executed, so this installation is incomplete" in shown.stderr
+        )
+    else:
+        assert shown.stdout == f"0 {[str(command.with_name(REAL)), 'a', 'b']}\n"
+
+
+def test_interpreter_with_spaces_and_a_long_name(tmp_path):
+    """The kernel would not execute the script."""
+    folder = tmp_path / "a b" / ("long" * 60) / "bin"
+    folder.mkdir(parents=True)
+    (folder / "python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (folder / "python3").chmod(0o755)
+    command = place(tmp_path, script(), str(folder / "python3"))
+    assert run(command, "--tool=none", "-q", "echo", "hi").stdout == "hi\n"
+    assert run(command, "--version").stdout.startswith("interpose-")
+
+
+def test_python_that_is_gone(tmp_path):
+    command = place(tmp_path, SHOW, str(tmp_path / "python3"))
+    shown = run(command, "a", "b")
+    assert shown.returncode == 1
+    assert shown.stderr.endswith(
+        "interpose-python: cannot be executed, so this installation is incomplete; install it again\n"
+    )
+
+
+def test_script_that_is_gone(command):
+    command.with_name(REAL).unlink()
+    shown = run(command, "true", "a")
+    assert shown.returncode == 1
+    assert shown.stderr.endswith(
+        "interpose-python: cannot be read, so this installation is incomplete; install it again\n"
+    )
+
+
+def test_python_that_ends_without_a_word(tmp_path):
+    shown = run(place(tmp_path, "raise SystemExit(3)\n"), "true", "a")
+    assert shown.returncode == 1
+    assert shown.stderr == "interpose: the supervisor process ended before it was ready (killed?)\n"
+
+
+def test_killed_launcher_leaves_nobody(tmp_path):
+    """The supervisor hears of it when it answers."""
+    text = (
+        "import os, signal, sys\n"
+        "os.kill(int(sys.argv[3]), signal.SIGKILL)\n"
+        "while os.getppid() != os.getpid() and os.path.exists(f'/proc/{sys.argv[3]}/fd/1'): pass\n"
+    )
+    command = place(tmp_path, text + script())
+    process = subprocess.Popen(
+        [str(command), "--tool=none", "-q", "true"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    out, _ = process.communicate(timeout=60)  # until nobody has its output any more
+    assert (process.returncode, out) == (-signal.SIGKILL, b"")
+
+
+def test_runtime_that_cannot_be_executed(tmp_path):
+    text = script().replace(
+        "entry()\n", "from interpose import paths\npaths.runtime = lambda tool: '/etc/passwd'\nentry()\n"
+    )
+    shown = run(place(tmp_path, text), "--tool=none", "-q", "true")
+    assert (shown.returncode, shown.stderr) == (
+        1,
+        "interpose: cannot execute /etc/passwd: Permission denied\n",
+    )
+
+
+def test_many_and_long_words(command):
+    words = ["w" * 1000, "", "ö", *map(str, range(20000))]
+    shown = run(command, "--tool=none", "-q", "sh", "-c", "echo $# $2 ${1#??}; echo ${20002}", "sh", *words)
+    assert shown.stdout == f"{len(words)} {'w' * 998}\n19998\n"
