@@ -70,6 +70,9 @@ def launch(config: Config) -> NoReturn:
     memory = Memory()
     fill_channel(memory, config, program.path, client_pid)
     if launcher is not None:
+        # No option can mean this descriptor any more.
+        high, launcher.sock = launcher.sock, system.duplicate(launcher.sock, 3)
+        os.close(high)
         session = Session(config, program, memory, launcher.sock, client_pid, parent_pid, log, json, xml)
         _serve(session, runtime_path)
     our_fd, their_fd = map(above_stdio, system.socket_pair())
@@ -226,6 +229,7 @@ def _serve(session: Session, runtime_path: str) -> NoReturn:
     """Be the supervisor that a launcher has started: it gets all that it needs to execute the runtime."""
 
     def work() -> None:
+        lib.ip_last_words_to(session.sock_fd)
         lib.ip_catch_faults()
         runtime = above_stdio(os.open(runtime_path, os.O_RDONLY | os.O_CLOEXEC))
         os.setsid()

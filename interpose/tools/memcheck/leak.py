@@ -33,9 +33,9 @@ else:
     Protocol = object
 
 WORD = 8
-CHUNK = 4 << 20
-"""Bytes of client memory copied at a time."""
-_HITS = 1 << 16
+CHUNK = 1 << 19
+"""Bytes of client memory copied at a time: two of them at once are a part of a run's peak."""
+_HITS = 1 << 13
 _NO_HOLDER = 0xFFFF_FFFF
 _GROUP = struct.Struct("4Q2I")
 """``struct ip_leak_group``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from itertools import count, groupby
+from itertools import groupby
 
 from interpose.jit._native import ffi, lib
 from interpose.supervisor.mappings import Mapping, brk_mapping, mapping_at, read_mappings
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _BLOCK_SIZE = ffi.sizeof("struct ip_heap_block")
 _STATE_AT, _KIND_AT = (ffi.offsetof("struct ip_heap_block", name) for name in ("state", "kind"))
 _CHUNK = lib.IP_HEAP_CHUNK
+_PIECE = _CHUNK // 8  # records that are copied at a time
 _NEAR = FAR + NESTED_MORE
 """So far from an address blocks are looked for together: every step of its description asks for some."""
 _FEW_NEAR = 16
@@ -108,9 +109,9 @@ class HeapReader:
         if self._live is None:
             rows = bytearray()
             out = None
-            for data in self._chunks():
+            for _, data in self._pieces():
                 records = ffi.from_buffer(data)
-                out = out or ffi.new("struct ip_leak_block[]", _CHUNK)
+                out = out or ffi.new("struct ip_leak_block[]", _PIECE)
                 found = lib.ip_leak_pick(records, len(data) // _BLOCK_SIZE, out)
                 rows += ffi.buffer(out, found * ROW)
             self._live = Blocks(rows, self._origin, self.read_ahead)
@@ -132,7 +133,7 @@ class HeapReader:
     def pool_chunks(self, number: int) -> list[HeapBlock]:
         """The chunks of a memory pool, by address, of those at one address the longest first."""
         found = []
-        for first, data in zip(count(0, _CHUNK), self._chunks(), strict=False):
+        for first, data in self._pieces():
             blocks = ffi.from_buffer("struct ip_heap_block[]", data)
             marks = zip(data[_STATE_AT::_BLOCK_SIZE], data[_KIND_AT::_BLOCK_SIZE], strict=True)
             for at, (state, kind) in enumerate(marks):
@@ -165,16 +166,17 @@ class HeapReader:
             self._near = addr, distance, rows, [_row(rows[at]) for at in range(found)]
         return self._near[3]
 
-    def _chunks(self) -> Iterator[bytes]:
-        """Copies of the heap's records, ``struct ip_heap_block``."""
+    def _pieces(self) -> Iterator[tuple[int, bytes]]:
+        """Copies of the heap's records, ``struct ip_heap_block``, with the number of the first one."""
         table = self._table()
         if table is None:
             return
-        for number, start in enumerate(range(0, table.n_blocks, _CHUNK)):
-            count = min(table.n_blocks - start, _CHUNK)
-            data = self._client.read(table.chunks[number], count * _BLOCK_SIZE)
+        for start in range(0, table.n_blocks, _PIECE):
+            chunk, within = divmod(start, _CHUNK)
+            count = min(table.n_blocks - start, _PIECE)
+            data = self._client.read(table.chunks[chunk] + within * _BLOCK_SIZE, count * _BLOCK_SIZE)
             if data is not None:
-                yield data
+                yield start, data
 
     def _decoded(self, row: Any) -> HeapBlock:
         """:param row: ``struct ip_near_block``."""
