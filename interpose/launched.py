@@ -7,6 +7,7 @@ started it: then the launcher executes Python itself, which does it all.
 
 from __future__ import annotations
 
+import _signal
 import os
 import sys
 
@@ -58,6 +59,7 @@ def begin() -> None:
     if int(sock) >= 0:
         waiting = Launcher(int(sock), int(pid), int(parent))
         os.set_inheritable(waiting.sock, False)
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     if sys.flags.no_site:
         sys.meta_path.append(_Late())
 

@@ -14,6 +14,7 @@
 #include <linux/mman.h>
 #include <linux/resource.h>
 #include <linux/signal.h>
+#include <linux/stat.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -115,6 +116,19 @@ static void restore_files(void) {
     if (files_now != files.rlim_cur) sys4(__NR_prlimit64, 0, RLIMIT_NOFILE, (long)&files, 0);
 }
 
+static const char *reason(long error) {
+    switch (-error) {
+    case EACCES: return "Permission denied";
+    case ENOENT: return "No such file or directory";
+    case ENOMEM: return "Cannot allocate memory";
+    case E2BIG: return "Argument list too long";
+    case EPERM: return "Operation not permitted";
+    case ENOEXEC: return "Exec format error";
+    case ETXTBSY: return "Text file busy";
+    default: return number(line + sizeof line, (word)-error);
+    }
+}
+
 /* ---- what is where ------------------------------------------------------------------------- */
 
 /* Put the script's path together; false if nobody says where this file is. */
@@ -133,7 +147,7 @@ static bool find_script(void) {
  * have spaces and be longer than the kernel would read. */
 static void find_python(void) {
     long fd = sys3(__NR_open, (long)script, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0) fail(script, ": cannot be read, so this installation is incomplete", "; install it again");
+    if (fd < 0) fail(script, " cannot be read: ", reason(fd));
     long n = sys3(__NR_read, fd, (long)line, sizeof line - 1), last = 2, end = 2;
     sys1(__NR_close, fd);
     if (n < 3 || line[0] != '#' || line[1] != '!' || script[0] != '/') return;
@@ -169,11 +183,22 @@ __attribute__((noreturn)) static void give_up(void) {
     restore_files();
     if (python) execute_python(-1, 0, 0);
     words[0] = script;
-    sys3(__NR_execve, (long)script, (long)words, (long)environment);
-    fail(script, ": cannot be executed, so this installation is incomplete", "; install it again");
+    long error = sys3(__NR_execve, (long)script, (long)words, (long)environment);
+    fail(script, " or the Python that it names cannot be executed: ", reason(error));
 }
 
 static long fork(void) { return sys5(__NR_clone, SIGCHLD, 0, 0, 0, 0); }
+
+/* Python does not start where standard input is a folder; nothing of ours could be read from it either. */
+static void leave_folder(void) {
+    struct stat status;
+    if (sys2(__NR_fstat, 0, (long)&status) < 0 || (status.st_mode & S_IFMT) != S_IFDIR) return;
+    long null = sys3(__NR_open, (long)"/dev/null", O_RDONLY, 0);
+    if (null > 0) {
+        sys2(__NR_dup2, null, 0);
+        sys1(__NR_close, null);
+    }
+}
 
 /* A child that is no child of the program's, later, as nobody has started it any more. */
 static long start_python(int end) {
@@ -184,6 +209,10 @@ static long start_python(int end) {
     if (python_pid) leave(python_pid < 0);
     long fd = sys3(__NR_fcntl, end, F_DUPFD, PYTHON_FD);
     if (fd < 0) fd = sys3(__NR_fcntl, end, F_DUPFD, 3);
+    leave_folder();
+    /* While it starts, Ctrl-C would have Python show a traceback. */
+    static const struct sigaction ignored = {.sa_handler = SIG_IGN};
+    sys4(__NR_rt_sigaction, SIGINT, (long)&ignored, 0, sizeof ignored.sa_mask);
     if (fd >= 0) execute_python(fd, pid, parent);
     static const struct ip_launch again = {.kind = IP_LAUNCH_AGAIN};
     sys3(__NR_write, end, (long)&again, sizeof again);
@@ -208,19 +237,6 @@ static long place(const int fds[], long n) {
         base += taken - n; /* the last of them just below the one in use */
     }
     return -1;
-}
-
-static const char *reason(long error) {
-    switch (-error) {
-    case EACCES: return "Permission denied";
-    case ENOENT: return "No such file or directory";
-    case ENOMEM: return "Cannot allocate memory";
-    case E2BIG: return "Argument list too long";
-    case EPERM: return "Operation not permitted";
-    case ENOEXEC: return "Exec format error";
-    case ETXTBSY: return "Text file busy";
-    default: return number(line + sizeof line, (word)-error);
-    }
 }
 
 static void read_all(int fd, char *to, word n) {

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import _cffi_backend
@@ -19,7 +20,7 @@ from interpose.jit._native import lib
 
 from .launcher import REAL, built, place, script
 
-INCOMPLETE = ", so this installation is incomplete; install it again"
+NO_PYTHON = "interpose-python or the Python that it names cannot be executed: No such file or directory\n"
 WHO = re.compile("^==[0-9]+==", re.MULTILINE)
 SHOW = "import sys\nprint(sys.flags.no_site, sys.argv)\n"
 
@@ -52,6 +53,16 @@ def test_program_is_as_natively(command):
         command, "--tool=none", "-q", "sh", "-c", "echo $PPID $0 $*; cat; exit 5", "a", "b c", input="in"
     )
     assert (shown.returncode, shown.stdout, shown.stderr) == (5, f"{os.getpid()} a b c\nin", "")
+
+
+def test_standard_input_may_be_a_folder(command, tmp_path):
+    """Python itself does not start then."""
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        shown = run(command, "--tool=none", "-q", "sh", "-c", "readlink /proc/self/fd/0", stdin=folder)
+    finally:
+        os.close(folder)
+    assert (shown.returncode, shown.stdout, shown.stderr) == (0, f"{tmp_path}\n", "")
 
 
 def test_report_is_the_same(command, tmp_path):
@@ -159,9 +170,7 @@ def test_another_first_line_is_the_kernels(tmp_path, interpreter):
     if interpreter == "/bin/sh":
         assert shown.stdout == "shell a b\n"
     elif interpreter.startswith("nosuch"):
-        assert (
-            shown.returncode == 1 and "cannot be executed, so this installation is incomplete" in shown.stderr
-        )
+        assert shown.returncode == 1 and shown.stderr.endswith(NO_PYTHON)
     else:
         assert shown.stdout == f"0 {[str(command.with_name(REAL)), 'a', 'b']}\n"
 
@@ -181,18 +190,14 @@ def test_python_that_is_gone(tmp_path):
     command = place(tmp_path, SHOW, str(tmp_path / "python3"))
     shown = run(command, "a", "b")
     assert shown.returncode == 1
-    assert shown.stderr.endswith(
-        "interpose-python: cannot be executed, so this installation is incomplete; install it again\n"
-    )
+    assert shown.stderr.endswith(NO_PYTHON)
 
 
 def test_script_that_is_gone(command):
     command.with_name(REAL).unlink()
     shown = run(command, "true", "a")
     assert shown.returncode == 1
-    assert shown.stderr.endswith(
-        "interpose-python: cannot be read, so this installation is incomplete; install it again\n"
-    )
+    assert shown.stderr.endswith("interpose-python cannot be read: No such file or directory\n")
 
 
 def test_python_that_ends_without_a_word(tmp_path):
@@ -214,6 +219,20 @@ def test_killed_launcher_leaves_nobody(tmp_path):
     )
     out, _ = process.communicate(timeout=60)  # until nobody has its output any more
     assert (process.returncode, out) == (-signal.SIGKILL, b"")
+
+
+def test_interrupts_while_python_starts_end_it_without_a_word(command):
+    for delay in range(0, 40, 2):
+        process = subprocess.Popen(
+            [str(command), "--tool=none", "-q", "sleep", "20"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        time.sleep(delay / 1000)
+        os.killpg(process.pid, signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        assert (process.returncode, out) == (-signal.SIGINT, b""), delay
 
 
 def test_runtime_that_cannot_be_executed(tmp_path):
