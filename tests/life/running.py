@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
+import shutil
 import subprocess
-import sys
+import tempfile
 import time
 from pathlib import Path
+
+from cli.launcher import place, script
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
@@ -23,8 +28,16 @@ def compile_guest(name: str, folder: Path, *flags: str) -> Path:
     return out
 
 
+@functools.cache
+def _launcher() -> str:
+    folder = tempfile.mkdtemp(prefix="launcher")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return str(place(Path(folder), script()))
+
+
 def command(*options: str) -> list[str]:
-    return [sys.executable, "-m", "interpose", *options]
+    """As a user types it; most other tests start ``python -m interpose``."""
+    return [_launcher(), *options]
 
 
 def environment(**more: str) -> dict[str, str]:
