@@ -207,7 +207,7 @@ def place(descriptors: Sequence[int]) -> int:
 
 def main_stack_size(config: Config) -> int:
     """Bytes of the main thread's stack: --main-stacksize, or min(max(ulimit, 1 MB), 16 MB)."""
-    if config.core.main_stacksize:
+    if config.core.main_stacksize > 0:
         return config.core.main_stacksize
     soft, _ = system.limit(lib.IP_LIMIT_STACK)
     return 16 << 20 if soft == system.UNLIMITED else min(max(soft, 1 << 20), 16 << 20)
@@ -236,7 +236,7 @@ def config_flags(config: Config) -> int:
         (core.smc_check == "all", lib.IP_C_SMC_ALL),
         (core.perf_map, lib.IP_C_PERF_MAP),
         (not core.vdso, lib.IP_C_NO_VDSO),
-        (core.main_stacksize, lib.IP_C_FIXED_STACK),
+        (core.main_stacksize > 0, lib.IP_C_FIXED_STACK),
         (core.far_images, lib.IP_C_FAR_IMAGES),
         (core.track_fds != "no", lib.IP_C_TRACK_FDS),
         ("lax-ioctls" in (core.sim_hints or ()), lib.IP_C_LAX_IOCTLS),
@@ -302,7 +302,7 @@ def fill_channel(memory: Memory, config: Config, path: str, client_pid: int) -> 
     header.main_stack = main_stack_size(config)
     header.num_callers = core.num_callers
     header.errors_until = lib.IP_ERRORS_MOST if core.error_limit else (1 << 64) - 1
-    header.max_stackframe = core.max_stackframe
+    header.max_stackframe = max(core.max_stackframe, 0)
     header.redzone = core.redzone_size
     header.alignment = core.alignment
     header.malloc_fill = header.free_fill = -1
@@ -327,8 +327,8 @@ def stage_trace(session: Session) -> tuple[int, bytes, int, int]:
     """Where the stages of translations are printed, which, and of which blocks (--trace-flags)."""
     core = session.config.core
     flags = "".join("1" if bit else "0" for bit in core.trace_flags or (False,) * 8)
-    first = core.trace_notbelow if core.trace_notbelow != _NO_BLOCK else 0
-    last = core.trace_notabove or _NO_BLOCK
+    first = max(core.trace_notbelow, 0) if core.trace_notbelow != _NO_BLOCK else 0
+    last = max(core.trace_notabove, 0) or _NO_BLOCK
     return session.log.fd if session.log.fd is not None else -1, flags.encode(), first, last
 
 

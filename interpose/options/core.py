@@ -94,12 +94,12 @@ def parse_directory(text: str) -> str | None:
 
 
 def parse_host_stack(text: str) -> int:
-    """Two pages to ten megabytes, a multiple of the page size."""
+    """Two pages to ten megabytes."""
     value = parse_decimal(text)
     if value is None:
         raise BadValue(f"Invalid integer value '{text}'")
-    if not 2 * 4096 <= value <= 10 << 20 or value % 4096:
-        raise BadValue("'--valgrind-stacksize' argument must be a multiple of 4096 between 8192 and 10485760")
+    if not 2 * 4096 <= value <= 10 << 20:
+        raise BadValue("'--valgrind-stacksize' argument must be between 8192 and 10485760")
     return value
 
 
@@ -116,7 +116,9 @@ def parse_minimum_address(text: str) -> int:
 
 def _removed_precise_exceptions(text: str) -> None:
     raise BadValue(
-        "--vex-iropt-precise-memory-exns is obsolete", "Use --vex-iropt-register-updates=… instead"
+        "--vex-iropt-precise-memory-exns is obsolete",
+        "Use --vex-iropt-register-updates=allregs-at-mem-access instead",
+        " (or --vex-iropt-register-updates=allregs-at-each-insn)",
     )
 
 
@@ -148,6 +150,10 @@ def _show_error_list(values: dict[str, Any]) -> None:
 
 _NUMBER = "<number>"
 _MANY = 999999999
+
+SHOWING = ("-h", "--help", "--help-debug", "--help-dyn-options", "--version")
+"""What shows something in place of a run, whatever else is given."""
+
 _LEAST = -(1 << 31)
 """Where any number is taken that C's int holds, as Valgrind does."""
 
@@ -314,10 +320,9 @@ class CoreOptions(Table):
     )
     input_fd: int = Integer("file descriptor that answers are read from", 0, _LEAST, 1 << 30, shown="0=stdin")
     dsymutil: bool = YesNo("macOS only", True, status=IGNORED)
-    max_stackframe: int = Integer("a larger change of the stack pointer is a switch of stacks", 2000000, 0)
+    max_stackframe: int = Integer("a larger change of the stack pointer is a switch of stacks", 2000000)
     main_stacksize: int = Integer(
         "stack of the main thread in bytes; without it, it grows as ulimit -s allows",
-        0,
         0,
         shown="min(max(current ulimit,1MB),16MB)",
     )
@@ -340,9 +345,7 @@ class CoreOptions(Table):
         group="uncommon user options for all tools",
     )
     extra_debuginfo_path: str | None = Parsed("further root of debug files", parse_directory, metavar="<dir>")
-    debuginfo_server: tuple[str, int] | None = Parsed(
-        "debug information server", parse_socket, metavar="ipaddr:port", status=IGNORED
-    )
+    debuginfo_server: str | None = Text("debug information server", metavar="ipaddr:port", status=IGNORED)
     allow_mismatched_debuginfo: bool = YesNo("accept debug files that do not match their object")
     smc_check: str = Choice(
         "where code that changes itself is expected",
@@ -449,7 +452,7 @@ class CoreOptions(Table):
         group="debugging options for all tools",
     )
     stats: bool = YesNo("statistics at exit", dynamic=True)
-    sanity_level: int = Integer("amount of self-checks", 1, 1, 4, status=IGNORED)
+    sanity_level: int = Integer("amount of self-checks", 1, status=IGNORED)
     trace_flags: tuple[bool, ...] = Bits(
         "print the stages of translation: disassembled, optimised, instrumented, "
         "cleaned up, allocated, emitted, and two unused",
@@ -461,10 +464,10 @@ class CoreOptions(Table):
         status=IGNORED,
     )
     profile_interval: int = Integer(
-        "profile every so many event checks; there are none here", 0, 0, status=IGNORED
+        "profile every so many event checks; there are none here", 0, status=IGNORED
     )
-    trace_notbelow: int = Integer("print stages from this block on", _MANY, 0, dynamic=True)
-    trace_notabove: int = Integer("print stages up to this block", 0, 0, dynamic=True)
+    trace_notbelow: int = Integer("print stages from this block on", _MANY, dynamic=True)
+    trace_notabove: int = Integer("print stages up to this block", 0, dynamic=True)
     trace_syscalls: bool = YesNo("show system calls, and what they answer", dynamic=True)
     trace_signals: bool = YesNo("show the handling of signals", dynamic=True)
     trace_symtab: bool = YesNo("show the reading of symbols", dynamic=True)

@@ -6,9 +6,9 @@ import os
 
 from interpose import tools
 from interpose.errors import OptionError
-from interpose.options.core import CoreOptions
+from interpose.options.core import SHOWING, CoreOptions
 from interpose.options.sources import outside_words
-from interpose.options.spec import PLANNED, BadValue, Option, Table
+from interpose.options.spec import PLANNED, BadValue, Option, PassedOver, Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,10 +26,14 @@ class Config:
     :ivar inherited: option words of the command line, which traced children inherit.
     :ivar program: the program and its arguments.
     :ivar notices: lines for the log about sources that were not read.
+    :ivar passed_over: lines for the log about values that were not taken.
     :ivar without_effect: names of options that were given and do nothing yet.
     """
 
-    __slots__ = ("core", "given", "inherited", "notices", "program", "tool", "tool_name", "without_effect")
+    __slots__ = (
+        *("core", "given", "inherited", "notices", "passed_over", "program", "tool", "tool_name"),
+        "without_effect",
+    )
 
     core: CoreOptions
     tool: Any
@@ -38,6 +42,7 @@ class Config:
     inherited: tuple[str, ...]
     program: tuple[str, ...]
     notices: tuple[str, ...]
+    passed_over: tuple[str, ...]
     without_effect: tuple[str, ...]
 
     def __init__(self, **fields: Any) -> None:
@@ -66,7 +71,7 @@ def _unprefixed(word: str, tool: str) -> str | None:
     """The word without its ``tool:`` prefix; None if it is meant for another tool."""
     name, _, _ = word.partition("=")
     prefix, colon, _ = name[2:].partition(":")
-    if not word.startswith("--") or not colon or not prefix.replace("-", "").isalnum():
+    if not word.startswith("--") or not colon or (prefix and not prefix.replace("-", "").isalnum()):
         return word
     return "--" + word[3 + len(prefix) :] if prefix == tool else None
 
@@ -94,6 +99,7 @@ class _Builder:
         self.values[0].update(getattr(module, "CORE_DEFAULTS", {}))
         self.given: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self.planned: dict[str, None] = {}
+        self.passed_over: list[str] = []
 
     def find(self, word: str) -> tuple[Option, int, str] | None:
         """Row, table and value text of a word; None if it is meant for another tool."""
@@ -120,6 +126,9 @@ class _Builder:
             return
         try:
             option.apply(self.values[index], text)
+        except PassedOver as reason:
+            self.passed_over += map(str, reason.args)
+            return
         except BadValue as reason:
             raise OptionError.bad(_unprefixed(word, self.tool) or word, *map(str, reason.args)) from None
         # Moved to the end, so that the order tells which was given last.
@@ -146,10 +155,14 @@ def parse(words: Sequence[str], environ: Mapping[str, str] | None = None) -> Con
     notices: list[str] = []
     outside = [] if "--command-line-only=yes" in line else outside_words(environ, notices)
     builder = _Builder(_tool_name([*outside, *line]))
-    for word in outside:
-        builder.apply(word, on_command_line=False)
-    for word in line:
-        builder.apply(word, on_command_line=True)
+    shows = any(word in SHOWING for word in line)
+    for words_of, on_command_line in ((outside, False), (line, True)):
+        for word in words_of:
+            try:
+                builder.apply(word, on_command_line=on_command_line)
+            except OptionError:
+                if not shows:  # help comes first: whoever asks for it may have been wrong in the rest
+                    raise
     if "show" not in builder.values[0]:
         builder.finish()
     core, tool = (table(values) for table, values in zip(builder.tables, builder.values, strict=True))
@@ -161,6 +174,7 @@ def parse(words: Sequence[str], environ: Mapping[str, str] | None = None) -> Con
         inherited=tuple(line),
         program=tuple(program),
         notices=tuple(notices),
+        passed_over=tuple(builder.passed_over),
         without_effect=tuple(builder.planned),
     )
 

@@ -20,9 +20,15 @@ if TYPE_CHECKING:
 # to other platforms or to the inside of another implementation, and are accepted in silence.
 WORKS, PLANNED, IGNORED = "works", "planned", "ignored"
 
+_LEAST_LONG, _LARGEST_LONG = -(1 << 63), (1 << 63) - 1
+
 
 class BadValue(Exception):
     """A value that an option does not take; the arguments are reason lines."""
+
+
+class PassedOver(BadValue):
+    """A value that is told and passed over, as Valgrind does: what runs there runs here."""
 
 
 class Option:
@@ -126,7 +132,10 @@ class YesNo(Option):
 
 
 class Integer(Option):
-    """Decimal number within bounds, read as C reads it; ``base=16`` wants ``0x…``."""
+    """Decimal number within bounds, read as C reads it; ``base=16`` wants ``0x…``.
+
+    Without bounds, what does not fit into 64 bits is the nearest number that does.
+    """
 
     metavar = "<number>"
 
@@ -149,8 +158,10 @@ class Integer(Option):
         value = parse_hex(text) if self.base == 16 else parse_decimal(as_c_reads(text))
         if value is None:
             raise BadValue(f"Invalid integer value '{text}'")
-        lo = self.lo if self.lo is not None else -(1 << 63)
-        hi = self.hi if self.hi is not None else (1 << 63) - 1
+        if self.lo is None and self.hi is None:
+            return max(_LEAST_LONG, min(value, _LARGEST_LONG))  # as strtoll does
+        lo = self.lo if self.lo is not None else _LEAST_LONG
+        hi = self.hi if self.hi is not None else _LARGEST_LONG
         if not lo <= value <= hi:
             raise BadValue(f"'{self.name}' argument must be between {lo} and {hi}")
         return value

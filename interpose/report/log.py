@@ -227,6 +227,7 @@ class Output:
         self._is_file: bool | None = None
         self.pid = pid
         self.silent = False
+        self._opens_late = False  # a silent child's own file is made when it is silent no more
         self.program_is_gone: Callable[[], bool] = _never
         self._is_told = False
         self.names = names
@@ -307,20 +308,33 @@ class Output:
         """
         self.pid = pid
         self.silent = silent
-        if self._template is None or not FileNames.varies(self._template) or self.fd is None:
+        if self._template is None or not FileNames.varies(self._template):
+            return False
+        if self.fd is None and not self._opens_late:
+            return False
+        old, self.fd = self.fd, None
+        if old is not None:
+            os.close(old)
+        return self._open_own(later=silent)
+
+    def _open_own(self, *, later: bool = False, is_shared: bool = False) -> bool:
+        """Open the file that the name says for this process, later if it is silent; true if it is open."""
+        self._opens_late = later
+        if later:
             return False
         assert self.names is not None
-        old, self.fd = self.fd, None
-        os.close(old)
+        where = (self.names, self.what, "file", -1, self._template, None)
         try:
-            self.fd = open_destination(self.names, self.what, "file", -1, self._template, None)
+            self.fd = open_destination(*where, is_shared=is_shared)
         except (LogError, OptionError):
-            return False
-        return True
+            self.fd = None
+        return self.fd is not None
 
     def resume(self) -> None:
         """Write again after an exec ended the silence of a forked child."""
         self.silent = False
+        if self._opens_late:
+            self._open_own()
 
     def close(self) -> None:
         """Give the descriptor back."""
@@ -576,19 +590,16 @@ class Log(Output):
         child._hooks_line = ""
         child._is_midline = self._is_midline and not silent
         child._holds, child._held = False, ""
-        if self.fd is None:
+        if self.fd is None and not self._opens_late:
             return child
         if self.names is None or self._template is None or not FileNames.varies(self._template):
-            child.fd = os.dup(self.fd)
+            child.fd = os.dup(self.fd) if self.fd is not None else None
             return child
         child._is_midline = False
         child.names = FileNames(pid, self.names.environ, self.names.folder)
         child.names.pass_over(self._template)
-        try:
-            where = (child.names, self.what, "file", -1, self._template, None)
-            child.fd = open_destination(*where, is_shared=is_shared)
-        except (LogError, OptionError):
-            child.fd = None
+        child.fd = None
+        child._open_own(later=silent, is_shared=is_shared)
         return child
 
     def close(self) -> None:
@@ -620,6 +631,8 @@ def banner(log: Log, config: Config, argv: Sequence[str], parent: int, library: 
     """Print the banner and, with ``-v``, how the run was set up; after ``-q`` only notices (section 2)."""
     for notice in config.notices:
         log.plain(notice)
+    for line in config.passed_over:
+        log.debug(line)
     if log.verbosity < 1:
         return
     if not config.core.xml:  # there, the same lines are the preamble

@@ -188,10 +188,6 @@ def test_memcheck_values(word, attribute, value):
         ("--trace-flags=12345678", "--trace-flags argument can only contain 0s and 1s"),
         ("--require-text-symbol=ab", "Invalid --require-text-symbol= specification."),
         ("--aspace-minaddr=12", "Invalid address"),
-        (
-            "--ignore-range-below-sp=1-2",
-            "--ignore-range-below-sp: invalid offsets (the first must be larger): 1 and 2",
-        ),
     ],
 )
 def test_bad_values(word, reason):
@@ -209,10 +205,6 @@ def test_unknown_options(word):
 @pytest.mark.parametrize(
     "word",
     [
-        "--ignore-ranges=1-2",
-        "--ignore-ranges=0x2-0x1",
-        "--ignore-ranges=0x0-0x4000001",
-        "--ignore-range-below-sp=9999999-9999998",
         "--leak-check=zork",
         "--vgdb=zz",
         "--log-socket=zz",
@@ -220,12 +212,92 @@ def test_unknown_options(word):
         "--resync-filter=yes",
         "--vex-iropt-precise-memory-exns=yes",
         "--valgrind-stacksize=4096",
-        "--ignore-range-below-sp=8192-4000",
         "--px-default=zz",
     ],
 )
 def test_refused_values(word):
     assert error_lines(word)[0] == f"Bad option: {word}"
+
+
+_SYNTAX = "ERROR: --ignore-ranges: invalid syntax, or end <= start in range"
+_BELOW = "ERROR: --ignore-range-below-sp:"
+
+
+@pytest.mark.parametrize(
+    ("word", "told", "taken"),
+    [
+        ("--ignore-ranges=", (_SYNTAX,), ()),
+        ("--ignore-ranges=1-2", (_SYNTAX,), ()),
+        ("--ignore-ranges=0x2-0x1", (_SYNTAX,), ()),
+        ("--ignore-ranges=0x1-0x2,", (_SYNTAX,), ((1, 2),)),
+        ("--ignore-ranges=0x1-0x2,x,0x3-0x4", (_SYNTAX,), ((1, 2),)),
+        (
+            "--ignore-ranges=0x0-0x4000001",
+            ("ERROR: --ignore-ranges: suspiciously large range:", "       0x0-0x4000001 (size 67108866)"),
+            (),
+        ),
+        (
+            "--ignore-range-below-sp=",
+            (f'{_BELOW} invalid syntax.  Expected "...=decimalnumber-decimalnumber".',),
+            (20, 10),
+        ),
+        (
+            "--ignore-range-below-sp=1-2",
+            (f"{_BELOW} invalid offsets (the first must be larger): 1 and 2",),
+            (20, 10),
+        ),
+        (
+            "--ignore-range-below-sp=9999999-9999998",
+            (f"{_BELOW} suspiciously large offset(s): 9999999 and 9999998",),
+            (20, 10),
+        ),
+        (
+            "--ignore-range-below-sp=8192-4000",
+            (f"{_BELOW} suspiciously large range: 8192-4000 (size 4192)",),
+            (20, 10),
+        ),
+    ],
+)
+def test_bad_ranges_are_told_and_passed_over(word, told, taken):
+    """As by Valgrind, which runs the program; what came before holds."""
+    config = parse(["--ignore-range-below-sp=20-10", word], {})
+    assert config.passed_over == told
+    name = word[2:].partition("=")[0].replace("-", "_")
+    assert getattr(config.tool, name) == taken
+    with pytest.raises(OptionError):
+        change(config, word)
+
+
+@pytest.mark.parametrize(
+    ("word", "attribute", "value"),
+    [
+        ("--sanity-level=0", "sanity_level", 0),
+        ("--sanity-level=9", "sanity_level", 9),
+        ("--trace-notbelow=-1", "trace_notbelow", -1),
+        ("--trace-notabove=-1", "trace_notabove", -1),
+        ("--max-stackframe=-1", "max_stackframe", -1),
+        ("--max-stackframe=99999999999999999999", "max_stackframe", 2**63 - 1),
+        ("--main-stacksize=-5", "main_stacksize", -5),
+        ("--profile-interval=-1", "profile_interval", -1),
+        ("--debuginfo-server=foo", "debuginfo_server", "foo"),
+        ("--valgrind-stacksize=1000000", "valgrind_stacksize", 1000000),
+        ("--:anything", "num_callers", 12),
+    ],
+)
+def test_values_that_valgrind_takes(word, attribute, value):
+    assert getattr(core(word), attribute) == value
+
+
+def test_help_comes_before_what_is_wrong():
+    for line in (["--zork", "--version"], ["--version", "--num-callers=x"]):
+        assert core(*line).show == "version"
+    assert core("--leak-check=zork", "-h").show == "user"
+
+
+def test_callers_apart_are_as_many_as_a_chain_holds():
+    assert tool("--tool=callgrind", "--separate-callers=100000").separate_callers == 64
+    assert error_lines("--tool=callgrind", "--separate-callers=-1")[0] == "Bad option: --separate-callers=-1"
+    assert tool("--tool=callgrind", "--dump-every-bb=-1").dump_every_bb == -1
 
 
 def test_a_refused_word_is_told_without_its_prefix():

@@ -302,6 +302,23 @@ def test_silence_after_fork(pipe):
     assert written(pipe[0]) == "==2== y\n"
 
 
+def test_a_silent_child_gets_a_file_when_it_speaks(tmp_path):
+    """With --child-silent-after-fork=yes Valgrind makes none before the child executes what is followed."""
+    log = opened(f"--log-file={tmp_path}/%p")
+    log.plain("x")
+    assert not log.forked(76, silent=True)
+    log.plain("not seen")
+    assert not log.forked(77, silent=True)
+    further = log.of_child(78, is_shared=False, silent=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [str(os.getpid())]
+    for one in (log, further):
+        one.resume()
+        one.plain("y")
+        one.close()
+    texts = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert texts == {str(os.getpid()): f"=={os.getpid()}== x\n", "77": "==77== y\n", "78": "==78== y\n"}
+
+
 def test_log_survives_the_closing_of_its_descriptor(pipe):
     log = opened(f"--log-fd={pipe[1]}")
     os.close(pipe[1])

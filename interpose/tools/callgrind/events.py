@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from interpose.jit._native import ffi, lib
+from interpose.tools.callgrind.options import MAX_CALLERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def client_options(config: Config) -> bytes:
     options.instrument = tool.instr_atstart
     options.collect = tool.collect_atstart
     options.systime = _UNITS[tool.collect_systime][0]
-    options.dump_every = tool.dump_every_bb
+    options.dump_every = max(tool.dump_every_bb, 0)
     if tool.cache_sim:
         from .geometry import caches
 
@@ -92,7 +93,7 @@ def function_options(config: Config, name: str) -> bytes:
     options.callers, options.recursions = tool.separate_callers, tool.separate_recs
     for number, pattern in tool.separate_callers_of:
         if Patterns((pattern,)).hit(name):
-            options.callers = number
+            options.callers = min(number, MAX_CALLERS)
     for number, pattern in tool.separate_recs_of:
         if Patterns((pattern,)).hit(name):
             options.recursions = number

@@ -29,7 +29,10 @@ DESCRIPTION = "a call-graph generating cache profiler"
 READ_INLINE = False
 """The default of --read-inline-info."""
 
-MAX_SEPARATED = 50
+MAX_RECURSIONS = 50
+"""Levels of recursion told apart at most."""
+MAX_CALLERS = 64
+"""A chain of callers has no more (client/tables.c): larger numbers count as this one."""
 MAX_CACHE = 2**31 - 1
 
 
@@ -63,9 +66,9 @@ def parse_callers(text: str) -> int:
     if text == "auto":
         return 0
     number = parse_decimal(text)
-    if number is None or not 0 <= number <= MAX_SEPARATED:
-        raise BadValue(f"a number up to {MAX_SEPARATED}, or auto, is expected")
-    return number
+    if number is None or number < 0:
+        raise BadValue("a number, or auto, is expected")
+    return min(number, MAX_CALLERS)
 
 
 class Options(Table):
@@ -80,7 +83,7 @@ class Options(Table):
     compress_pos: bool = YesNo("write positions as differences", True)
     combine_dumps: bool = YesNo("all profiles of a run in one file")
     dump_every_bb: int = Integer(
-        "dump each time that so many blocks of code have run; 0: never", 0, 0, 2**63 - 1, group="when to dump"
+        "dump each time that so many blocks of code have run; 0: never", 0, group="when to dump"
     )
     dump_before: tuple[str, ...] = Repeated("dump when these functions are entered", metavar="<function>")
     zero_before: tuple[str, ...] = Repeated("forget costs when these are entered", metavar="<function>")
@@ -104,7 +107,7 @@ class Options(Table):
     separate_callers_of: tuple[tuple[int, str], ...] = Numbered(
         "the same for these functions", name="--separate-callers<n>", metavar="<function>"
     )
-    separate_recs: int = Integer("levels of recursion", 2, 0, MAX_SEPARATED)
+    separate_recs: int = Integer("levels of recursion", 2, 0, MAX_RECURSIONS)
     separate_recs_of: tuple[tuple[int, str], ...] = Numbered(
         "the same for these functions", name="--separate-recs<n>", metavar="<function>"
     )
@@ -182,7 +185,7 @@ def counts_in_line(config: Config) -> bool:
     apart = (tool.separate_callers, tool.separate_callers_of, tool.separate_recs_of, tool.fn_skip)
     others = (
         tool.cache_sim, tool.branch_sim, tool.collect_jumps, tool.collect_bus, tool.collect_systime != "no",
-        tool.dump_every_bb, tool.skip_direct_rec, not tool.instr_atstart, not tool.collect_atstart,
+        tool.dump_every_bb > 0, tool.skip_direct_rec, not tool.instr_atstart, not tool.collect_atstart,
     )  # fmt: skip
     return not any((*watched, *apart, *others))
 

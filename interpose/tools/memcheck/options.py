@@ -5,14 +5,15 @@ from __future__ import annotations
 from interpose.errors import OptionError
 from interpose.options.spec import (
     IGNORED,
-    BadValue,
     Choice,
     FileName,
     HexByte,
     Integer,
     Legacy,
     Members,
+    Option,
     Parsed,
+    PassedOver,
     Table,
     YesNo,
     parse_decimal,
@@ -48,30 +49,33 @@ CORE_DEFAULTS = {"read_inline_info": True}
 LEAK_KINDS = ("definite", "indirect", "possible", "reachable")
 LEAK_HEURISTICS = ("stdstring", "length64", "newarray", "multipleinheritance")
 MAX_IGNORED_RANGE = 0x4000000
+_BELOW_SP = "--ignore-range-below-sp"
 OLD_GCC_SLACK = 1024 + 128
 """Bytes below the stack pointer, red zone and all, where --workaround-gcc296-bugs=yes lets programs be."""
 
 
-def parse_ranges(text: str) -> tuple[tuple[int, int], ...]:
-    """``0xA-0xB,…``: each A <= B, which is in the range, at most 0x4000000 bytes."""
-    ranges = []
-    for part in text.split(","):
-        lo_text, _, hi_text = part.partition("-")
-        lo, hi = parse_hex(lo_text), parse_hex(hi_text)
-        if lo is None or hi is None or hi < lo:
-            raise BadValue(f"--ignore-ranges: invalid syntax, or end < start in range '{part}'")
-        if hi - lo > MAX_IGNORED_RANGE:
-            raise BadValue(f"--ignore-ranges: suspiciously large range {part}")
-        ranges.append((lo, hi))
-    return tuple(ranges)
+def parse_range(text: str) -> tuple[int, int]:
+    """``0xA-0xB``: A <= B, which is in the range, at most 0x4000000 bytes apart."""
+    lo_text, _, hi_text = text.partition("-")
+    lo, hi = parse_hex(lo_text), parse_hex(hi_text)
+    if lo is None or hi is None or hi < lo:
+        raise PassedOver("ERROR: --ignore-ranges: invalid syntax, or end <= start in range")
+    if hi - lo > MAX_IGNORED_RANGE:
+        raise PassedOver(
+            "ERROR: --ignore-ranges: suspiciously large range:",
+            f"       {lo:#x}-{hi:#x} (size {hi - lo + 1})",
+        )
+    return lo, hi
 
 
-class Ranges(Parsed):
-    """Ranges of one option and of several: those that are given later come to the others."""
+class Ranges(Option):
+    """``0xA-0xB,…``: those of several options add up; what comes before one that is wrong counts."""
 
     def apply(self, values: dict[str, Any], text: str) -> None:
-        known = values[self.dest]
-        values[self.dest] = (*known, *(bounds for bounds in self.parse(text) if bounds not in known))
+        for part in text.split(","):
+            bounds = parse_range(part)
+            if bounds not in values[self.dest]:
+                values[self.dest] = (*values[self.dest], bounds)
 
 
 def parse_below_sp(text: str) -> tuple[int, int]:
@@ -79,11 +83,13 @@ def parse_below_sp(text: str) -> tuple[int, int]:
     hi_text, _, lo_text = text.partition("-")
     hi, lo = parse_decimal(hi_text), parse_decimal(lo_text)
     if hi is None or lo is None or lo < 0:
-        raise BadValue("--ignore-range-below-sp: invalid syntax.  Expected <number>-<number>.")
+        raise PassedOver(f'ERROR: {_BELOW_SP}: invalid syntax.  Expected "...=decimalnumber-decimalnumber".')
+    if hi > 1000000 or lo > 1000000:
+        raise PassedOver(f"ERROR: {_BELOW_SP}: suspiciously large offset(s): {hi} and {lo}")
     if hi <= lo:
-        raise BadValue(f"--ignore-range-below-sp: invalid offsets (the first must be larger): {hi} and {lo}")
-    if hi > 1000000 or hi - lo > 4096:
-        raise BadValue(f"--ignore-range-below-sp: suspiciously large offsets: {hi} and {lo}")
+        raise PassedOver(f"ERROR: {_BELOW_SP}: invalid offsets (the first must be larger): {hi} and {lo}")
+    if hi - lo > 4096:
+        raise PassedOver(f"ERROR: {_BELOW_SP}: suspiciously large range: {hi}-{lo} (size {hi - lo})")
     return hi, lo
 
 
@@ -156,7 +162,6 @@ class Options(Table):
     )
     ignore_ranges: tuple[tuple[int, int], ...] = Ranges(
         "no address errors there; may be repeated",
-        parse_ranges,
         (),
         shown="",
         metavar="0xPP-0xQQ[,…]",
