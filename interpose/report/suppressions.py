@@ -246,7 +246,7 @@ def _entry(lines: _Lines, path: str, components: dict[str, Component]) -> Suppre
         if extra is not None:
             line = lines.next()
     if line == "}":
-        raise fail("missing stack trace")
+        raise fail("missing stack trace" if meaning is None else _BAD_EXTRA)
     frames = []
     while line != "}":
         if line is None:

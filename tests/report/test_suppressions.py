@@ -55,6 +55,8 @@ EXTRA = "bad or missing extra suppression info"
         ("{\n a\n Memcheck:Param\n fun:x\n}\n", 4, EXTRA),
         ("{\n a\n Memcheck:Param\n src:x.c\n}\n", 4, EXTRA),
         ("{\n a\n Memcheck:Param\n}\n", 4, "unexpected end-of-file (when reading stack trace)"),
+        ("{\n a\n Memcheck:Leak\n}\n", 4, EXTRA),
+        ("{\n a\n Memcheck:FishyValue\n}\n", 4, EXTRA),
         ("{\n a\n Memcheck:Leak\n match-leak-kinds: foo\n fun:x\n}\n", 4, EXTRA),
         ("{\n a\n Memcheck:Leak\n match-leak-kinds foo\n fun:x\n}\n", 4, EXTRA),
         ("{\n a\n Memcheck:Leak\n src:foo.c:3\n fun:x\n}\n", 4, EXTRA),
