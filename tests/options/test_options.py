@@ -508,6 +508,8 @@ def test_verbosity_implies():
 
 
 def test_legacy_spellings_take_effect_in_order():
+    kinds = tool("--show-leak-kinds=all", "--show-reachable=no").show_leak_kinds
+    assert kinds == {"definite", "indirect", "possible"}
     kinds = tool("--show-reachable=no", "--show-possibly-lost=no").show_leak_kinds
     assert kinds == {"definite"}
     kinds = tool("--show-possibly-lost=no", "--show-leak-kinds=possible").show_leak_kinds

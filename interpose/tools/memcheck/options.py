@@ -95,7 +95,7 @@ def parse_below_sp(text: str) -> tuple[int, int]:
 
 def _show_reachable(values: dict[str, Any], wanted: bool) -> None:
     shown = values["show_leak_kinds"]
-    values["show_leak_kinds"] = frozenset(LEAK_KINDS) if wanted else shown & {"definite", "possible"}
+    values["show_leak_kinds"] = frozenset(LEAK_KINDS) if wanted else shown - {"reachable"}
 
 
 def _show_possibly_lost(values: dict[str, Any], wanted: bool) -> None:
@@ -140,7 +140,10 @@ class Options(Table):
         metavar="heur1,heur2,…",
     )
     show_reachable: None = Legacy(
-        "older spelling: yes is --show-leak-kinds=all", _show_reachable, dynamic=True, metavar="yes|no"
+        "older spelling: yes is --show-leak-kinds=all, no drops the kind reachable",
+        _show_reachable,
+        dynamic=True,
+        metavar="yes|no",
     )
     show_possibly_lost: None = Legacy(
         "older spelling: no drops the kind possible", _show_possibly_lost, dynamic=True, metavar="yes|no"
