@@ -1,7 +1,7 @@
 """The program's descriptors (--track-fds): where each was opened and closed, misuse, and what is left open.
 
-The runtime tells what happens (``interpose/abi/descriptors.h``); the texts are those of docs/spec/output.md
-section 3.2.
+The runtime notes what happens in the program's memory (``interpose/abi/descriptors.h``), which is read when
+there is something to say; the texts are those of docs/spec/output.md section 3.2.
 """
 
 from __future__ import annotations
@@ -17,28 +17,30 @@ from interpose.report.errors import AuxPart, Error, Outcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from dataclasses import dataclass, field
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from dataclasses import dataclass
     from typing import Any
 
     from interpose.report.errors import ErrorKind
     from interpose.report.stack import Stack
     from interpose.supervisor.main import Supervisor
 else:
-    from interpose.records import dataclass, field
+    from interpose.records import dataclass
 
 INHERITED = "<inherited from parent>"
 NOT_FOLLOWED = "<opened in a way that is not followed>"
+_TRIES = 100  # to read the notes between two changes; threads may run
 
 
 @dataclass
 class Descriptor:
-    """One that is open.
+    """One that is open, or was.
 
     :ivar stack: where it was opened; None if that is not known.
     :ivar path: its file as the kernel names it, or "".
     :ivar domain: of a socket, else -1.
     :ivar ends: a socket's addresses, as in reports.
+    :ivar closed: where it was closed; None as long as it is open, or if that is not known.
     """
 
     number: int
@@ -47,6 +49,7 @@ class Descriptor:
     domain: int = -1
     ends: str = ""
     inherited: bool = False
+    closed: Stack | None = None
 
     def title(self) -> str:
         """What it is, at the beginning of a report."""
@@ -61,119 +64,120 @@ class Descriptor:
         return f"{_family(self.domain)} socket" + (f" {self.ends}" if self.ends else "")
 
 
-@dataclass
-class Closed:
-    """What had a number last, and where it was closed (None: not known)."""
-
-    what: Descriptor
-    stack: Stack | None
-
-
-@dataclass
-class Table:
-    """One table of descriptors; threads share one, processes on the same memory need not."""
-
-    open: dict[int, Descriptor] = field(default_factory=dict)
-    closed: dict[int, Closed] = field(default_factory=dict)
-
-    def copy(self) -> Table:
-        """For another process."""
-        return Table(dict(self.open), dict(self.closed))
-
-
 class Descriptors:
     """The descriptors of one program."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
-        self._tables = {0: Table()}
-        self._current = self._tables[0]
+        self._notes = 0
+        """Address of ``struct ip_fds``."""
+        self._files = 0
+        """The table that is looked at.  Threads share one, processes on the same memory need not."""
         self._left: list[int] | None = None
         """Numbers that are open at the end, as the kernel lists them; None before."""
         self._complete = True
+        self._kept: dict[int, Stack] = {}
+        """Stacks whose addresses have meant something else since, by when they were noted."""
 
     # -- what happens ---------------------------------------------------------------------------
 
     def event(self, slot: Any) -> None:
         """Something was told (``IP_R_FDS``)."""
         event = slot.a[0]
-        table = self._current = self._tables.setdefault(slot.a[1], Table())
-        if event == lib.IP_FD_COPIED:
-            self._tables[slot.a[2]] = table.copy()
-        elif event in (lib.IP_FD_FOUND, lib.IP_FD_LEFT):
+        self._files = slot.a[1]
+        if event == lib.IP_FD_BEGIN:
+            self._notes = slot.a[2]
+            self._left, self._complete = None, True
+            self._kept.clear()
+        elif event == lib.IP_FD_STACK:
+            frames = self._supervisor.unwind(slot)[: lib.IP_FD_FRAMES]
+            ffi.memmove(slot.data, ffi.new("uint64_t[]", frames), 8 * len(frames))
+            slot.r[0] = len(frames)
+        elif event == lib.IP_FD_LEFT:
             numbers = ffi.unpack(ffi.cast("int32_t *", slot.data), slot.len // 4) if slot.len else []
-            if event == lib.IP_FD_FOUND:
-                for number in numbers:
-                    table.open[number] = Descriptor(number, inherited=True)
-            else:
-                self._left = [*(() if self._complete else self._left or ()), *numbers]
-                self._complete = not slot.a[2]
+            self._left = [*(() if self._complete else self._left or ()), *numbers]
+            self._complete = not slot.a[2]
         else:
-            self._about_one(event, slot, table)
+            self._misused(slot, closing=event == lib.IP_FD_NO_MORE)
 
-    def _about_one(self, event: int, slot: Any, table: Table) -> None:
-        record = ffi.cast("struct ip_fd *", slot.data)
-        number = record.number
-        if event == lib.IP_FD_CHANGED:
-            if number in table.open:
-                _describe(table.open[number], record)
-        elif event == lib.IP_FD_OPENED:
-            self._close(table, number, slot)
-            table.closed.pop(number, None)
-            table.open[number] = _describe(Descriptor(number, self._stack(slot)), record)
-        elif event == lib.IP_FD_CLOSING:
-            _describe(table.open.setdefault(number, Descriptor(number)), record)
-            self._close(table, number, slot)
-        else:
-            self._misused(number, slot, table, closing=event == lib.IP_FD_NO_MORE)
+    # -- notes ----------------------------------------------------------------------------------
 
-    def _close(self, table: Table, number: int, slot: Any) -> None:
-        what = table.open.pop(number, None)
-        if what is not None:
-            table.closed[number] = Closed(what, self._stack(slot))
+    def _all(self) -> list[Any]:
+        """A copy of every note (``struct ip_fd``) that says something."""
+        read = self._supervisor.client.read_struct
+        for _ in range(_TRIES):
+            head = read("struct ip_fds", self._notes)
+            found: list[Any] = []
+            chunk = head and read("struct ip_fd_chunk", head.chunks)
+            while chunk:
+                used = chunk.fd[0 : chunk.used]
+                found += [ffi.new("struct ip_fd *", fd) for fd in used if fd.state != lib.IP_FD_NEVER]
+                chunk = chunk.next and read("struct ip_fd_chunk", chunk.next)
+            again = read("struct ip_fds", self._notes)
+            if head is None or again is None or (not head.version % 2 and head.version == again.version):
+                break
+        return found
 
-    def _stack(self, slot: Any) -> Stack:
-        """Of the thread that tells; the program counter is behind the system call, as in other reports."""
-        size = ffi.sizeof("struct ip_fd")
-        frames = ffi.unpack(ffi.cast("uint64_t *", slot.data + size), (slot.len - size) // 8)
-        frames = frames or self._supervisor.unwind(slot)
-        if frames:
-            frames[0] = (frames[0] & lib.IP_KEY_PC) + 2
-        return self._supervisor.resolver.normalise(tuple(frames))
+    def _opened(self, fd: Any) -> Stack | None:
+        return self._stack(fd.opened, fd.frames, fd.n_opened)
+
+    def _closed(self, fd: Any) -> Stack | None:
+        return self._stack(fd.closed, fd.frames + 8 * fd.limit, fd.n_closed)
+
+    def _stack(self, when: int, address: int, count: int) -> Stack | None:
+        if (kept := self._kept.get(when)) is not None:
+            return kept
+        data = self._supervisor.client.read(address, 8 * count)
+        return self._normal(struct.unpack(f"{count}Q", data)) if data else None
+
+    def _normal(self, frames: Sequence[int]) -> Stack:
+        """The program counter is behind the system call, as in other reports."""
+        return self._supervisor.resolver.normalise(((frames[0] & lib.IP_KEY_PC) + 2, *frames[1:]))
+
+    def _told(self, slot: Any) -> Stack | None:
+        """Of the thread that tells."""
+        frames = ffi.unpack(ffi.cast("uint64_t *", slot.data), slot.len // 8) if slot.len else ()
+        return self._normal(frames) if frames else None
+
+    def _descriptor(self, fd: Any) -> Descriptor:
+        text = self._supervisor.client.read(fd.text, fd.name_bytes + fd.peer_bytes + fd.path_bytes) or b""
+        found = Descriptor(fd.number, self._opened(fd), inherited=bool(fd.inherited), closed=self._closed(fd))
+        _describe(found, fd.domain, text[: fd.name_bytes], text[fd.name_bytes :])
+        return found
 
     def renumber(self, number: Callable[[Stack], Stack]) -> None:
         """Addresses mean something else from now on: the stacks so far get addresses of their own."""
-        for table in self._tables.values():
-            for each in table.open.values():
-                each.stack = each.stack and number(each.stack)
-            for closed in table.closed.values():
-                closed.stack = closed.stack and number(closed.stack)
-                closed.what.stack = closed.what.stack and number(closed.what.stack)
+        kept: dict[int, Stack] = {}
+        for fd in self._all():
+            for when, stack in ((fd.opened, self._opened(fd)), (fd.closed, self._closed(fd))):
+                if stack and ((changed := number(stack)) != stack or when in self._kept):
+                    kept[when] = changed
+        self._kept = kept
 
     # -- errors ---------------------------------------------------------------------------------
 
-    def _misused(self, number: int, slot: Any, table: Table, *, closing: bool) -> None:
-        before = table.closed.get(number)
-        if before is None and number in table.open:  # closed in a way that is not followed
-            before = Closed(table.open.pop(number), None)
+    def _misused(self, slot: Any, *, closing: bool) -> None:
+        number = int(ffi.cast("int32_t", slot.a[2]))
+        note = self._supervisor.client.read_struct("struct ip_fd", slot.a[3]) if slot.a[3] else None
+        before = None if note is None else self._descriptor(note)
         if before is None and closing:
             return  # programs close all numbers on purpose
         if before is None:
             text = f"File descriptor {number} was never created"
         elif closing:
-            text = f"File descriptor {number}: {before.what.name()} is already closed"
+            text = f"File descriptor {number}: {before.name()} is already closed"
         else:
             text = f"File descriptor {number} was closed already"
-        error = self._error(FD_BAD_CLOSE if closing else FD_BAD_USE, number, text, self._stack(slot))
+        error = self._error(FD_BAD_CLOSE if closing else FD_BAD_USE, number, text, self._told(slot))
         error.tid = slot.tid_guest
         error.thread_name = self._supervisor.thread_names.get(slot.tid_guest)
         if before is not None:
-            error.path = before.what.name()
+            error.path = before.name()
             error.aux = tuple(
                 AuxPart(words, stack)
                 for words, stack in (
-                    ("Previously closed", before.stack),
-                    ("Originally opened", before.what.stack),
+                    ("Previously closed", before.closed),
+                    ("Originally opened", before.stack),
                 )
                 if stack
             )
@@ -185,13 +189,15 @@ class Descriptors:
     # -- what is open ---------------------------------------------------------------------------
 
     def _open(self) -> Iterator[Descriptor]:
-        """Those of the current table, the one opened last first."""
-        numbers = set(self._current.open if self._left is None else self._left)
-        for number in sorted(numbers - set(self._current.open), reverse=True):
+        """Those of the table, the one opened last first."""
+        noted = [fd for fd in self._all() if fd.files == self._files and fd.state == lib.IP_FD_OPEN]
+        known = {fd.number for fd in noted}
+        numbers = known if self._left is None else set(self._left)
+        for number in sorted(numbers - known, reverse=True):
             yield Descriptor(number)
-        for number in reversed(self._current.open):
-            if number in numbers:
-                yield self._current.open[number]
+        for fd in sorted(noted, key=lambda fd: fd.opened, reverse=True):
+            if fd.number in numbers:
+                yield self._descriptor(fd)
 
     def _listed(self) -> Iterator[Error]:
         for each in self._open():
@@ -231,7 +237,7 @@ class Descriptors:
         """The list on request."""
         from interpose.report.text import error_lines
 
-        self._current, self._left = self._tables[0], None
+        self._files, self._left = 0, None
         yield self._header("")
         for error in self._listed():
             yield from error_lines(self._supervisor.resolver, error)
@@ -250,22 +256,15 @@ def _family(domain: int) -> str:
     return names.get(domain, f"pf-{domain}")
 
 
-def _describe(descriptor: Descriptor, record: Any) -> Descriptor:
-    """Enter what the runtime has found out (``struct ip_fd``)."""
-
-    def held(place: Any, size: int) -> bytes:
-        return bytes(ffi.buffer(place, min(size, len(place))))
-
-    descriptor.domain = record.domain
-    if record.domain < 0:
-        descriptor.path = os.fsdecode(held(record.path, record.path_bytes))
-        return descriptor
-    name, peer = held(record.name, record.name_bytes), held(record.peer, record.peer_bytes)
-    if record.domain == socket.AF_UNIX:
+def _describe(descriptor: Descriptor, domain: int, name: bytes, rest: bytes) -> None:
+    """Enter what the runtime has found out; ``rest`` is a socket's peer, or else a path."""
+    descriptor.domain = domain
+    if domain < 0:
+        descriptor.path = os.fsdecode(rest)
+    elif domain == socket.AF_UNIX:
         descriptor.ends = _path(name) or "<unknown>"
-    elif record.domain in (socket.AF_INET, socket.AF_INET6):
-        descriptor.ends = f"{_address(name) or '<unbound>'} <-> {_address(peer) or 'unbound'}"
-    return descriptor
+    elif domain in (socket.AF_INET, socket.AF_INET6):
+        descriptor.ends = f"{_address(name) or '<unbound>'} <-> {_address(rest) or 'unbound'}"
 
 
 def _path(name: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -236,6 +237,75 @@ def test_descriptors_that_a_message_brings(tmp_path):
         "Open file descriptor 6: /dev/null",
     ]
     assert any("recvmsg" in line for line in lines) and len([x for x in lines if x.startswith("Open")]) == 1
+
+
+def test_a_number_is_what_it_was_given_to_last(tmp_path):
+    """Whatever it was before, with a shorter name, or where it was opened from fewer frames."""
+    body = r"""
+        char name[300];
+        memset(name, 'n', 250), name[250] = 0;
+        int deep(int n) { return n ? deep(n - 1) + 0 * n : open(name, O_CREAT | O_RDWR, 0600); }
+        close(file());
+        close(deep(7));
+        close(3);
+        unlink(name);
+        int fd = file();
+        if (close(fd)) return 1;
+        close(fd);
+    """
+    program = build(tmp_path, body)
+    result = run("-q", "--run-libc-freeres=no", "--track-fds=bad", program, cwd=tmp_path)
+    lines = shown(result.stderr)
+    assert lines[0] == f"File descriptor 3: {tmp_path}/{'n' * 250} is already closed"
+    at = lines.index(" Originally opened")
+    assert lines[at + 1 : at + 11] == ["  open", *["  deep.0"] * 8, "  main"]
+    again = lines.index("File descriptor 3: /dev/null is already closed")
+    assert lines[again + 3 : again + 11] == list(CLOSED_IN_MAIN)
+
+
+def test_numbers_that_are_closed_where_nobody_sees_it(tmp_path):
+    """By a process on the same table: what they were is told, but not where that was."""
+    lines = report(
+        tmp_path,
+        r"""
+        int a = file(), b = file(), closed = open("/dev/zero", O_RDONLY);
+        if (fork() == 0) _exit(0);
+        wait(0);
+        int closes(void *x) { syscall(SYS_close, a); syscall(SYS_exit, 0); }
+        char *stack = mmap(0, 65536, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        waitpid(clone(closes, stack + 65536, CLONE_FILES | SIGCHLD, 0), 0, 0);
+        close(a), close(a);
+        """,
+        "--track-fds=bad",
+    )
+    heads = [line for line in lines if line.startswith("File")]
+    assert heads == ["File descriptor 3: /dev/null is already closed"] * 2
+    first = lines[: lines.index("")]
+    assert " Previously closed" not in first and " Originally opened" in first
+
+
+def test_tables_of_children_on_the_same_memory_are_given_back(tmp_path):
+    """Each child of vfork has a copy of five hundred notes, some 200 KB."""
+    body = r"""
+        for (int i = 0; i < 500; i++) if (file() < 0) return 1;
+        for (int i = 0; i < atoi(argv[1]); i++) {
+            if (vfork() == 0) { close(3); _exit(0); }
+            wait(0);
+        }
+        close(3);
+        close_range(3, ~0U, 0);
+    """
+    program = build(tmp_path, body)
+    peaks = []
+    for children in ("10", "400"):
+        command = [sys.executable, "-m", "interpose", "-q", "--track-fds=bad", str(program), children]
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+            assert process.stderr.read() == b""
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        peaks.append(usage.ru_maxrss)
+    assert peaks[1] - peaks[0] < 20_000, peaks
 
 
 def test_close_range_closes_each(tmp_path):

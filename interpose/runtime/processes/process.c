@@ -217,7 +217,9 @@ static void lock_all(struct tstate *ts, bool lock) {
         rt_lock(&t->lock);
         rt_calls_fork_lock(true);
         rt_hold_descriptors(true);
+        rt_fds_fork_lock(true);
     } else {
+        rt_fds_fork_lock(false);
         rt_hold_descriptors(false);
         rt_calls_fork_lock(false);
         rt_unlock(&t->lock);

@@ -426,7 +426,10 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
         rt_end_alone();
     /* After vfork the child has left this memory.  Any other child is already
      * running and may even be gone: its tstate is no longer ours to touch. */
-    if (r < 0 || vfork) rt_thread_free(child);
+    if (r < 0 || vfork) {
+        if (!(rq->flags & CLONE_FILES)) rt_fds_dropped(ct->files);
+        rt_thread_free(child);
+    }
     if (r > 0) shadow_ids(rq);
     sig_unblock_everything(th);
     return r;

@@ -1,8 +1,8 @@
-/* The program's descriptors, told to the supervisor with --track-fds.
+/* The program's descriptors, followed with --track-fds.
  *
  * What is open the kernel knows best: descriptors come and go through shared tables and rings of requests, too.  So
- * nothing is kept here.  The supervisor has a table of what it was told, to say where and as what a number was opened
- * and closed; whether a number is open is asked of the kernel when a call is about to use it.
+ * whether a number is open is asked of the kernel when a call is about to use it.  What is noted (fd_notes.c) says
+ * where and as what it was opened and closed.
  */
 #include <asm/stat.h>
 #include <asm/unistd.h>
@@ -11,9 +11,9 @@
 #include <linux/fcntl.h>
 #include <linux/sched.h>
 
-#include "abi/descriptors.h"
 #include "runtime/core/errors.h"
 #include "runtime/syscalls/descriptors.h"
+#include "runtime/syscalls/fd_notes.h"
 #include "runtime/syscalls/syscalls.h"
 
 #define SOL_SOCKET   1
@@ -21,56 +21,85 @@
 #define POLLNVAL     32
 #define MAX_POLLED   65536u
 #define MAX_SELECTED 1024u
-#define MAX_TOLD     500u
 #define NUMBERS      1900u
+#define ADDRESS      128u
+#define PATH         1024u
 
-_Static_assert(sizeof(struct ip_fd) + MAX_TOLD * 8 <= IP_SLOT_DATA, "a descriptor and a stack trace fit in a slot");
+_Static_assert(2 * ADDRESS + PATH <= sizeof(((struct fd_text *)0)->bytes), "all that a descriptor may be called");
+_Static_assert(IP_FD_FRAMES * 8 <= IP_SLOT_DATA, "a stack trace fits in a slot");
 _Static_assert(NUMBERS * 4 <= IP_SLOT_DATA, "numbers fit in a slot");
 
 /* For the program: not one of ours. */
 static bool fd_is_open(int fd) { return fd >= 0 && !rt_fd_is_ours(fd) && sys2(__NR_fcntl, fd, F_GETFD) >= 0; }
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- noting and telling ------------------------------------------------------------------- */
 
-static void describe(struct ip_fd *d, int fd) {
+static void describe(struct fd_text *t, int fd) {
     char link[48];
-    int len = sizeof d->domain;
-    memset(d, 0, sizeof *d);
-    d->number = fd;
-    if (sys5(__NR_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, (long)&d->domain, (long)&len) == 0) {
-        len = sizeof d->name;
-        if (sys3(__NR_getsockname, fd, (long)d->name, (long)&len) == 0) d->name_bytes = (u32)len;
-        len = sizeof d->peer;
-        if (sys3(__NR_getpeername, fd, (long)d->peer, (long)&len) == 0) d->peer_bytes = (u32)len;
+    int len = sizeof t->domain;
+    t->name_bytes = t->peer_bytes = t->path_bytes = 0;
+    if (sys5(__NR_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, (long)&t->domain, (long)&len) == 0) {
+        len = ADDRESS;
+        if (sys3(__NR_getsockname, fd, (long)t->bytes, (long)&len) == 0) t->name_bytes = (u32)len;
+        if (t->name_bytes > ADDRESS) t->name_bytes = ADDRESS;
+        len = ADDRESS;
+        if (sys3(__NR_getpeername, fd, (long)(t->bytes + t->name_bytes), (long)&len) == 0) t->peer_bytes = (u32)len;
+        if (t->peer_bytes > ADDRESS) t->peer_bytes = ADDRESS;
         return;
     }
-    d->domain = -1;
+    t->domain = -1;
     rt_snprintf(link, sizeof link, "/proc/thread-self/fd/%d", fd);
-    long n = sys3(__NR_readlink, (long)link, (long)d->path, sizeof d->path);
-    if (n > 0) d->path_bytes = (u32)n;
+    long n = sys3(__NR_readlink, (long)link, (long)t->bytes, PATH);
+    if (n > 0) t->path_bytes = (u32)n;
 }
 
-static void tell(struct tstate *ts, enum ip_fd_event event, int fd) {
-    struct ip_slot *s = rt_slot(ts);
-    struct ip_fd *d = (struct ip_fd *)s->data;
-    if ((event == IP_FD_NO_MORE || event == IP_FD_UNKNOWN) && rt_th(ts)->errors_off) return;
-    if (event == IP_FD_NO_MORE || event == IP_FD_UNKNOWN) {
-        memset(d, 0, sizeof *d);
-        d->number = fd;
-        d->domain = -1;
-    } else {
-        describe(d, fd);
+/* Where the thread is.  Without a call stack the supervisor unwinds it. */
+static void look_where(struct tstate *ts, struct fd_stack *where) {
+    u32 most = (u32)rt.chan->num_callers;
+    if (!most || most > IP_FD_FRAMES) most = IP_FD_FRAMES;
+    if (rt.flags & IP_C_CALLSTACK) {
+        where->n = rt_stack_trace(ts, where->frames, most);
+        return;
     }
+    struct ip_slot *s = rt_slot(ts);
+    s->a[0] = IP_FD_STACK;
+    s->a[1] = rt_th(ts)->files;
+    s->len = 0;
+    rt_request_python(ts, IP_R_FDS);
+    where->n = s->r[0] < most ? (u32)s->r[0] : most;
+    memcpy(where->frames, s->data, where->n * 8ull);
+}
+
+static void misused(struct tstate *ts, enum ip_fd_event event, int fd) {
+    if (rt_th(ts)->errors_off) return;
+    struct fd_stack where;
+    look_where(ts, &where);
+    struct ip_slot *s = rt_slot(ts);
     s->a[0] = event;
     s->a[1] = rt_th(ts)->files;
-    s->len = sizeof *d;
-    if (rt.flags & IP_C_CALLSTACK) {
-        u64 *frames = (u64 *)(void *)(d + 1);
-        u32 want = (u32)rt.chan->num_callers, n = rt_stack_trace(ts, frames, want && want < MAX_TOLD ? want : MAX_TOLD);
-        s->len += n * 8;
-    }
+    s->a[2] = (u64)(u32)fd;
+    s->a[3] = (u64)fd_note_gone(rt_th(ts)->files, fd);
+    s->len = where.n * 8;
+    memcpy(s->data, where.frames, s->len);
     rt_request_python(ts, IP_R_FDS);
     if (s->r[0]) sys1(__NR_exit_group, (long)s->r[1]); /* --exit-on-first-error: the report is out */
+}
+
+static int opened(struct tstate *ts, int fd) {
+    struct fd_text text;
+    struct fd_stack where;
+    describe(&text, fd);
+    look_where(ts, &where);
+    fd_note_opened(rt_th(ts)->files, fd, &text, &where);
+    return fd;
+}
+
+static void closing(struct tstate *ts, int fd) {
+    struct fd_text text;
+    struct fd_stack where;
+    describe(&text, fd);
+    look_where(ts, &where);
+    fd_note_closing(rt_th(ts)->files, fd, &text, &where);
 }
 
 /* Every descriptor of the thread's, ours left out; false: the kernel does not list them. */
@@ -92,15 +121,28 @@ static bool each_open(struct tstate *ts, void (*seen)(struct tstate *ts, int fd,
     return true;
 }
 
+static void inherited(struct tstate *ts, int fd, void *to) {
+    (void)to;
+    struct fd_text text;
+    describe(&text, fd);
+    fd_note_inherited(rt_th(ts)->files, fd, &text);
+}
+
+static void changed(struct tstate *ts, int fd, void *to) {
+    (void)to;
+    struct fd_text text;
+    describe(&text, fd);
+    fd_note_changed(rt_th(ts)->files, fd, &text);
+}
+
 struct list {
-    enum ip_fd_event event;
     u32 n;
     int numbers[NUMBERS];
 };
 
 static void send(struct tstate *ts, const struct list *l, bool more) {
     struct ip_slot *s = rt_slot(ts);
-    s->a[0] = l->event;
+    s->a[0] = IP_FD_LEFT;
     s->a[1] = rt_th(ts)->files;
     s->a[2] = more;
     s->len = l->n * 4;
@@ -108,59 +150,60 @@ static void send(struct tstate *ts, const struct list *l, bool more) {
     rt_request_python(ts, IP_R_FDS);
 }
 
-static void collect(struct tstate *ts, int fd, void *to) {
+static void left(struct tstate *ts, int fd, void *to) {
     struct list *l = to;
     if (l->n == NUMBERS) {
         send(ts, l, true);
         l->n = 0;
     }
     l->numbers[l->n++] = fd;
+    changed(ts, fd, NULL);
 }
 
-static void refresh(struct tstate *ts, int fd, void *to) {
-    (void)to;
-    tell(ts, IP_FD_CHANGED, fd);
-}
-
-static void tell_all(struct tstate *ts, enum ip_fd_event event) {
-    struct list *l = rt_pages(sizeof *l);
-    l->event = event;
-    if (!each_open(ts, collect, l))
-        for (int fd = 0; fd < 1024; fd++) /* without /proc */
-            if (fd_is_open(fd)) collect(ts, fd, l);
-    send(ts, l, false);
-    rt_free_pages(l, sizeof *l);
+/* Of every descriptor; where the kernel does not list them, for want of /proc, of the first ones. */
+static void see_all(struct tstate *ts, void (*seen)(struct tstate *ts, int fd, void *to), void *to) {
+    if (each_open(ts, seen, to)) return;
+    for (int fd = 0; fd < 1024; fd++)
+        if (fd_is_open(fd)) seen(ts, fd, to);
 }
 
 void rt_fds_begin(struct tstate *ts) {
     if (!(rt.flags & IP_C_TRACK_FDS)) return;
-    tell_all(ts, IP_FD_FOUND);
-    each_open(ts, refresh, NULL);
+    see_all(ts, inherited, NULL);
+    struct ip_slot *s = rt_slot(ts);
+    s->a[0] = IP_FD_BEGIN;
+    s->a[1] = rt_th(ts)->files;
+    s->a[2] = (u64)fd_notes();
+    s->len = 0;
+    rt_request_python(ts, IP_R_FDS);
 }
 
 void rt_fds_end(struct tstate *ts) {
     if (!(rt.flags & IP_C_TRACK_FDS)) return;
-    each_open(ts, refresh, NULL);
-    tell_all(ts, IP_FD_LEFT);
+    struct list *l = rt_pages(sizeof *l);
+    see_all(ts, left, l);
+    send(ts, l, false);
+    rt_free_pages(l, sizeof *l);
 }
 
 u32 rt_fds_copied(struct tstate *ts) {
     static u32 last;
     if (!(rt.flags & IP_C_TRACK_FDS)) return 0;
-    struct ip_slot *s = rt_slot(ts);
     u32 to = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
-    s->a[0] = IP_FD_COPIED;
-    s->a[1] = rt_th(ts)->files;
-    s->a[2] = to;
-    s->len = 0;
-    rt_request_python(ts, IP_R_FDS);
+    fd_note_copy(rt_th(ts)->files, to);
     return to;
 }
+
+void rt_fds_dropped(u32 files) {
+    if (files) fd_note_drop(files);
+}
+
+void rt_fds_fork_lock(bool take) { fd_notes_hold(take); }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 static void use(struct tstate *ts, int fd) {
-    if (fd >= 0 && !fd_is_open(fd)) tell(ts, IP_FD_UNKNOWN, fd);
+    if (fd >= 0 && !fd_is_open(fd)) misused(ts, IP_FD_UNKNOWN, fd);
 }
 
 struct range {
@@ -169,15 +212,18 @@ struct range {
 
 static void close_in_range(struct tstate *ts, int fd, void *to) {
     const struct range *r = to;
-    if ((u64)fd >= r->first && (u64)fd <= r->last) tell(ts, IP_FD_CLOSING, fd);
+    if ((u64)fd >= r->first && (u64)fd <= r->last) closing(ts, fd);
 }
 
 void rt_fds_before(struct tstate *ts, long nr, const struct rt_syscall_info *info, const u64 args[6]) {
     if (!(rt.flags & IP_C_TRACK_FDS)) return;
     int fd = (int)args[0];
     if (nr == __NR_close) {
-        /* Told before it happens, for at once another thread may get the number. */
-        if (fd >= 0) tell(ts, fd_is_open(fd) ? IP_FD_CLOSING : IP_FD_NO_MORE, fd);
+        /* Noted before it happens, for at once another thread may get the number. */
+        if (fd >= 0 && fd_is_open(fd))
+            closing(ts, fd);
+        else if (fd >= 0)
+            misused(ts, IP_FD_NO_MORE, fd);
         return;
     }
     if (nr == __NR_close_range) {
@@ -220,11 +266,6 @@ static int sent(struct tstate *ts, int fd) {
     return fd;
 }
 
-static int opened(struct tstate *ts, int fd) {
-    tell(ts, IP_FD_OPENED, fd);
-    return fd;
-}
-
 static bool has_address(long nr, long result) {
     return (nr == __NR_bind || nr == __NR_connect || nr == __NR_listen) && (result == 0 || result == -EINPROGRESS);
 }
@@ -237,7 +278,7 @@ long rt_fds_after(struct tstate *ts, long nr, const struct rt_syscall_info *info
     if ((nr == __NR_select || nr == __NR_pselect6) && result == -EBADF) selected(ts, args);
     if (result == -EBADF) fd_each_sent(ts, nr, args, sent);
     if (nr == __NR_unshare && result == 0 && (args[0] & CLONE_FILES)) rt_th(ts)->files = rt_fds_copied(ts);
-    if (has_address(nr, result)) tell(ts, IP_FD_CHANGED, (int)args[0]);
+    if (has_address(nr, result)) changed(ts, (int)args[0], NULL);
     if (result >= 0) result = fd_each_new(ts, nr, info, args, result, opened);
     return result;
 }

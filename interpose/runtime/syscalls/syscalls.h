@@ -23,11 +23,13 @@ extern bool rt_exe_is_programs; /* identity.c: what is there is the program for 
 void rt_proc_copied(int from, int to);
 void rt_proc_after_fork(void);
 bool rt_fd_is_ours(int fd); /* syscall_fd.c */
-/* descriptors.c: with --track-fds, tell what is open as the program begins, and as this process ends; that a table is
- * copied, for a process on our memory or for this thread: the copy's number. */
+/* descriptors.c: with --track-fds, note what is open as the program begins, and tell it as this process ends; a table
+ * is copied, for a process on our memory or for this thread: the copy's number; no task has that one any more. */
 void rt_fds_begin(struct tstate *ts);
 void rt_fds_end(struct tstate *ts);
 u32 rt_fds_copied(struct tstate *ts);
+void rt_fds_dropped(u32 files);
+void rt_fds_fork_lock(bool take);
 /* While they are held, none of our descriptors gets another number because the program wants that one. */
 void rt_hold_descriptors(bool hold);
 /* tracer.c: by process_vm_writev, or (0) by a memory file of another process. */
