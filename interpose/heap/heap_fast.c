@@ -3,7 +3,7 @@
  * rt_heap_request: heap_fast returns 0, and has changed nothing that the program could see.
  *
  * The thread counts as in translated code meanwhile, so that a flush waits for it: it may wait for nobody, and only
- * tries to get the lock.
+ * tries to get the lock, for a microsecond.
  */
 #include "heap/heap_cells.h"
 #include "requests/requests.h"
@@ -15,7 +15,7 @@ int heap_fast(struct tstate *ts);
 static inline bool keeps_origins(void) { return rt.flags & IP_C_ORIGINS; }
 
 /* While there is one thread nobody can hold it; with origins it is held all the time. */
-static inline bool try_lock(void) { return rt_likely(rt_alone) || keeps_origins() || rt_trylock(&heap_lock); }
+static inline bool try_lock(void) { return rt_likely(rt_alone) || keeps_origins() || rt_trylock_soon(&heap_lock); }
 static inline void unlock(void) {
     if (rt_unlikely(!rt_alone) && !keeps_origins()) rt_unlock(&heap_lock);
 }

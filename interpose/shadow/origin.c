@@ -29,8 +29,8 @@ static void unlock(const struct tstate *ts, rt_lock_t *l) {
 }
 
 bool origin_hold(struct tstate *ts) {
-    if (!rt_trylock(&heap_lock)) return false;
-    if (!rt_trylock(&origin_lock)) {
+    if (!rt_trylock_soon(&heap_lock)) return false;
+    if (!rt_trylock_soon(&origin_lock)) {
         rt_unlock(&heap_lock);
         return false;
     }

@@ -80,6 +80,7 @@ struct tstate *rt_thread_by_index(u32 i) {
 bool rt_alone;
 char rt_heap_stub[1]; /* entered by translated code only */
 bool rt_trylock(rt_lock_t *l) { return !__atomic_exchange_n(&l->word, 1, __ATOMIC_ACQUIRE); }
+bool rt_trylock_soon(rt_lock_t *l) { return rt_trylock(l); }
 void rt_unlock(rt_lock_t *l) { __atomic_store_n(&l->word, 0, __ATOMIC_RELEASE); }
 
 static u64 next_map = IP_CLIENT_LO;

@@ -11,7 +11,8 @@
 
 #include "runtime/base/rt.h"
 
-#define A_THREAD 1u /* of the process whose memory it is */
+#define A_THREAD 1u  /* of the process whose memory it is */
+#define MOST_TURNS 32u /* a turn is a pause of 40 to 140 clocks */
 
 bool rt_memory_shared, rt_alone = true;
 
@@ -30,13 +31,26 @@ bool rt_process_ended(u32 pid) {
 
 static bool is_gone(u32 holder) { return rt_process_ended(holder == A_THREAD ? rt.pid : holder); }
 
+/* For about as long as most are held, a microsecond or two: to sleep and be woken takes two processors several.  It is
+ * looked at less and less often, so that who has it takes it some times more, with all that it is about in its cache. */
+static bool try_for_a_while(rt_lock_t *l, u32 me) {
+    for (u32 turns = 1; turns <= MOST_TURNS; turns *= 2) {
+        for (u32 i = 0; i < turns; i++) __builtin_ia32_pause();
+        if (!__atomic_load_n(&l->word, __ATOMIC_RELAXED) && ip_lock_try(l, me)) return true;
+    }
+    return false;
+}
+
 void rt_lock(rt_lock_t *l) {
     if (rt_alone) {
         l->word = A_THREAD;
         return;
     }
     u32 me = own_name();
-    if (!ip_lock_try(l, me)) ip_lock_await(l, me, is_gone);
+    bool taken_over = false;
+    if (ip_lock_try(l, me)) return;
+    while (!try_for_a_while(l, me) && !ip_lock_wait(l, me, is_gone, &taken_over))
+        me |= IP_LOCK_WAITERS; /* others may wait, too: whoever wakes says so for them */
 }
 
 bool rt_trylock(rt_lock_t *l) {
@@ -46,6 +60,8 @@ bool rt_trylock(rt_lock_t *l) {
     }
     return !rt_memory_shared && ip_lock_try(l, A_THREAD);
 }
+
+bool rt_trylock_soon(rt_lock_t *l) { return rt_trylock(l) || (!rt_memory_shared && try_for_a_while(l, A_THREAD)); }
 
 void rt_unlock(rt_lock_t *l) {
     if (rt_alone)

@@ -221,10 +221,11 @@ long rt_append(int fd, u64 size, struct iovec *parts, u64 n);
 typedef struct ip_shared_lock rt_lock_t;
 void rt_lock(rt_lock_t *l);
 void rt_unlock(rt_lock_t *l);
-bool rt_trylock(rt_lock_t *l);  /* false: held by somebody, or not to be had without a wait */
-extern bool rt_alone;           /* there has been one thread only so far: nobody waits for a lock */
-extern bool rt_memory_shared;   /* children that are no threads have been made on this memory */
-bool rt_process_ended(u32 pid); /* also while nobody has waited for it */
+bool rt_trylock(rt_lock_t *l);      /* false: held by somebody, or not to be had without a wait */
+bool rt_trylock_soon(rt_lock_t *l); /* the same, for one that is held for less than a microsecond */
+extern bool rt_alone;               /* there has been one thread only so far: nobody waits for a lock */
+extern bool rt_memory_shared;       /* children that are no threads have been made on this memory */
+bool rt_process_ended(u32 pid);     /* also while nobody has waited for it */
 
 /* ---- uaccess.S: what may fault --------------------------------------------- */
 /* Guest memory; 0 or -EFAULT.  strncpy: length copied without NUL, or -errno. */
