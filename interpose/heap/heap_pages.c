@@ -14,8 +14,9 @@
 #define ARENA_MIN     (4ull << 20)
 #define ARENA_MAX     (64ull << 20)
 #define SPANS_CHUNK   1024
-#define KEPT          4
-#define KEPT_MOST     (1ull << 20) /* bytes of one */
+#define KEPT          8
+#define KEPT_MOST     (2ull << 20) /* bytes of one */
+#define KEPT_IN_ALL   (4ull << 20)
 /* Blocks from here on ask for huge pages (docs/measurements.md, point 32), and this much in all: so much more, at the
  * most, does a program have that touches one byte in many. */
 #define HUGE_MIN  (4ull << 20)
@@ -35,10 +36,11 @@ struct ip_heap_span **heap_unit_map[1 << HEAP_TOP_BITS];
 static struct ip_heap_span *span_free, *fresh, *fresh_end; /* those given back, linked through .next; never used */
 static struct run *runs;                                   /* free, sorted, never adjacent */
 static u32 n_runs, cap_runs;
-/* Spans of one block that were given back last, with their memory as it was: a program that wants one of that size next
+/* Where spans of one block were that were given back last, with their memory as it was: a program that wants one next
  * has no fault for each page. */
 static struct run kept[KEPT];
 static u32 next_kept;
+static u64 kept_bytes;
 static u64 next_arena = ARENA_MIN;
 static u64 in_spans, in_huge; /* bytes */
 
@@ -151,9 +153,11 @@ static struct ip_heap_span *span_at(u64 lo, u64 bytes) {
 
 /* What is kept goes where all free memory is.  Was there anything? */
 static bool let_go(struct run *k) {
-    if (k->lo == k->hi) return false;
-    drop_pages(k->lo, k->hi - k->lo, false);
+    u64 bytes = k->hi - k->lo;
+    if (!bytes) return false;
+    drop_pages(k->lo, bytes, false);
     run_insert(k->lo, k->hi);
+    kept_bytes -= bytes;
     k->hi = k->lo;
     return true;
 }
@@ -164,20 +168,36 @@ static bool keep_nothing(void) {
     return any;
 }
 
+/* One that it borders on grows: sizes that change serve each other. */
+static bool joins(u64 lo, u64 hi) {
+    for (struct run *k = kept; k < kept + KEPT; k++) {
+        if (k->lo == k->hi || k->hi - k->lo + hi - lo > KEPT_MOST || (k->hi != lo && k->lo != hi)) continue;
+        *(k->hi == lo ? &k->hi : &k->lo) = k->hi == lo ? hi : lo;
+        return true;
+    }
+    return false;
+}
+
 static void keep(u64 lo, u64 hi) {
-    struct run *k = &kept[next_kept++ % KEPT];
-    let_go(k);
-    *k = (struct run){lo, hi};
+    for (u32 i = 0; i < KEPT && kept_bytes + hi - lo > KEPT_IN_ALL; i++) let_go(&kept[next_kept++ % KEPT]);
+    if (!joins(lo, hi)) {
+        struct run *k = &kept[next_kept++ % KEPT];
+        let_go(k);
+        *k = (struct run){lo, hi};
+    }
+    kept_bytes += hi - lo;
 }
 
 struct ip_heap_span *heap_span_again(u64 bytes) {
+    struct run *best = NULL;
     bytes = RT_ROUND_UP(bytes, HEAP_UNIT);
-    for (struct run *k = kept; k < kept + KEPT; k++) {
-        if (k->hi - k->lo != bytes) continue;
-        k->hi = k->lo;
-        return span_at(k->lo, bytes);
-    }
-    return NULL;
+    for (struct run *k = kept; k < kept + KEPT; k++)
+        if (k->hi - k->lo >= bytes && (!best || k->hi - k->lo < best->hi - best->lo)) best = k;
+    if (!best) return NULL;
+    u64 lo = best->lo;
+    best->lo += bytes;
+    kept_bytes -= bytes;
+    return span_at(lo, bytes);
 }
 
 struct ip_heap_span *heap_span_new(u64 bytes) {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -84,6 +86,53 @@ def test_a_large_block_comes_again(no_quarantine: Any) -> None:
         assert sh.v(p, size) == b"\xff" * size
         assert sh.a(p, 4096) == sh.a(p + size - 4096, 4096) == "1" * 4096
     assert again > 40
+    assert not sh.errors()
+
+
+def resident(addr: int, size: int) -> int:
+    """How many of a range's pages are there (mincore(2))."""
+    lo = addr & -4096
+    pages = (addr + size - lo + 4095) // 4096
+    there = (ctypes.c_ubyte * pages)()
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.mincore(ctypes.c_void_p(lo), ctypes.c_size_t(pages * 4096), there) == 0
+    return sum(page & 1 for page in there)
+
+
+def test_blocks_of_other_sizes_take_what_was_given_back(no_quarantine: Any) -> None:
+    """Two that lie side by side serve a larger one, and a part of what is there a smaller one."""
+    sh = no_quarantine
+    many = sorted(malloc(sh, 60_000) for _ in range(150))  # more than what earlier ones have left
+    pairs = [p for p, q in pairwise(many) if q - p == 65_536]
+    first, second = pairs[-1], pairs[-1] + 65_536
+    for p in (first, second):
+        sh.mem(p, 60_000)[:] = b"x" * 60_000
+        free(sh, p)
+    small = malloc(sh, 10)  # what was freed last is known until then
+    large = malloc(sh, 120_000)
+    assert large == first and resident(large, 120_000) >= 28
+    free(sh, large)
+    free(sh, small)
+    part = malloc(sh, 50_000)
+    assert part == first and resident(part, 50_000) >= 12
+    assert sh.v(part, 50_000) == b"\xff" * 50_000
+    rest = sh.request(sh.lib.IP_HR_CALLOC, 1, 60_000)
+    assert rest == second and sh.mem(rest, 60_000)[:] == bytes(60_000)
+    for p in many:
+        free(sh, p)
+    assert not sh.errors()
+
+
+def test_what_is_kept_has_a_bound(no_quarantine: Any) -> None:
+    sh = no_quarantine
+    blocks = [malloc(sh, 900_000) for _ in range(20)]
+    for p in blocks:
+        sh.mem(p, 900_000)[:] = b"x" * 900_000
+    for p in blocks:
+        free(sh, p)
+    free(sh, malloc(sh, 10))
+    there = sum(resident(p, 900_000) for p in blocks)
+    assert 900_000 / 4096 < there <= (4 << 20) / 4096
     assert not sh.errors()
 
 

@@ -11,7 +11,7 @@
 
 #include "runtime/base/rt.h"
 
-#define A_THREAD 1u  /* of the process whose memory it is */
+#define A_THREAD   1u  /* of the process whose memory it is */
 #define MOST_TURNS 32u /* a turn is a pause of 40 to 140 clocks */
 
 bool rt_memory_shared, rt_alone = true;
@@ -32,7 +32,8 @@ bool rt_process_ended(u32 pid) {
 static bool is_gone(u32 holder) { return rt_process_ended(holder == A_THREAD ? rt.pid : holder); }
 
 /* For about as long as most are held, a microsecond or two: to sleep and be woken takes two processors several.  It is
- * looked at less and less often, so that who has it takes it some times more, with all that it is about in its cache. */
+ * looked at less and less often, so that who has it takes it some times more, with all that it is about in its cache.
+ */
 static bool try_for_a_while(rt_lock_t *l, u32 me) {
     for (u32 turns = 1; turns <= MOST_TURNS; turns *= 2) {
         for (u32 i = 0; i < turns; i++) __builtin_ia32_pause();
