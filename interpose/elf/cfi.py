@@ -21,6 +21,7 @@ else:
 RSP, RBP, RETURN = 7, 6, 16
 _MASK = (1 << 64) - 1
 _OMIT = 0xFF
+_MOST_ROWS = 4096  # that are known, of one image: programs ask for traces in the same places
 _FORMATS = {0x02: (2, False), 0x03: (4, False), 0x04: (8, False)}
 _FORMATS |= {0x0A: (2, True), 0x0B: (4, True), 0x0C: (8, True), 0x00: (8, False)}
 
@@ -91,6 +92,7 @@ class FrameTable:
         self._data = image.section_data(section) if section is not None else b""
         self._address = section.addr if section is not None else 0
         self._cies: dict[int, _Cie] = {}
+        self._rows: dict[int, Row | None] = {}
         self.starts, self._entries = self._index(image)
 
     def _index(self, image: Image) -> tuple[list[int], list[int]]:
@@ -189,7 +191,15 @@ class FrameTable:
         return cie, start, size, self._data[cursor.position : end]
 
     def row(self, address: int) -> Row | None:
-        """The rules at a link-time address, or None where nothing is said about it."""
+        """The rules at a link-time address, or None where nothing is said about it.  Not to be changed."""
+        if address in self._rows:
+            return self._rows[address]
+        if len(self._rows) >= _MOST_ROWS:
+            self._rows.clear()
+        row = self._rows[address] = self._read_row(address)
+        return row
+
+    def _read_row(self, address: int) -> Row | None:
         at = bisect_right(self.starts, address) - 1
         if at < 0:
             return None

@@ -15,6 +15,7 @@ FindTable = Callable[[int], "tuple[FrameTable, int] | None"]
 """Frame table and load bias for a runtime code address; None where no object is mapped."""
 
 
+_PIECE = 512  # of a stack
 _DEEPEST = 20_000
 """Frames that are looked at for as many as are wanted where recursion is merged."""
 
@@ -36,6 +37,8 @@ class Unwinder:
     def __init__(self, read: ReadMemory, find: FindTable) -> None:
         self._read = read
         self._find = find
+        self._held = b""
+        self._held_at = 0
 
     def trace(
         self, pc: int, registers: Mapping[int, int], limit: int, *, returns: bool = False, merge: int = 0
@@ -63,6 +66,7 @@ class Unwinder:
         """
         registers = dict(registers)
         exact = not returns
+        self._held = b""  # the thread may have run
         for _ in range(limit):
             yield pc, registers, exact
             try:
@@ -72,11 +76,16 @@ class Unwinder:
             if pc == 0:
                 return
 
-    def _word(self, address: int, size: int = 8) -> int:
-        data = self._read(address & MASK, size)
-        if data is None:
-            raise NoAnswerError
-        return int.from_bytes(data, "little")
+    def _word(self, address: int) -> int:
+        """Those of one frame lie side by side, the next frame's often behind them; each read is a call."""
+        address &= MASK
+        at = address - self._held_at
+        if not 0 <= at <= len(self._held) - 8:
+            data = self._read(address, _PIECE) or self._read(address, 8)
+            if data is None:
+                raise NoAnswerError
+            self._held, self._held_at, at = data, address, 0
+        return int.from_bytes(self._held[at : at + 8], "little")
 
     def _caller(
         self, pc: int, registers: dict[int, int], innermost: bool

@@ -136,6 +136,30 @@ def test_code_without_tables_is_followed_by_frame_pointers() -> None:
     assert unwinder.trace(0x1111, {RSP: 0x8000, RBP: 0x8010}, 12) == [0x1111, 0x1234, 0x1240]
 
 
+class Memory:
+    """A stack as memory is: what crosses its end cannot be read."""
+
+    def __init__(self, start: int, words: list[int]) -> None:
+        self.start, self.data, self.reads = start, b"".join(w.to_bytes(8, "little") for w in words), 0
+
+    def read(self, address: int, size: int) -> bytes | None:
+        self.reads += 1
+        at = address - self.start
+        return self.data[at : at + size] if 0 <= at <= len(self.data) - size else None
+
+
+def test_words_are_read_together_up_to_the_end_and_anew_for_each_trace() -> None:
+    table = Table({range(0x1000, 0x2000): Row((RSP, 16), {16: ("offset", -8), RBP: ("offset", -16)})})
+    returns = [0x1100 + 8 * n for n in range(200)]
+    memory = Memory(0x8000, [word for pc in returns for word in (0, pc)])
+    unwinder = Unwinder(memory.read, lambda pc: (table, 0))
+    assert unwinder.trace(0x1010, {RSP: 0x8000, RBP: 0}, 150) == [0x1010, *returns[:149]]
+    assert memory.reads < 20
+    assert unwinder.trace(0x1010, {RSP: 0x8000, RBP: 0}, 500) == [0x1010, *returns]
+    memory.data = memory.data[:8] + (0x1F00).to_bytes(8, "little") + memory.data[16:]
+    assert unwinder.trace(0x1010, {RSP: 0x8000, RBP: 0}, 3) == [0x1010, 0x1F00, returns[1]]
+
+
 def test_a_circle_ends() -> None:
     circle = Row((RBP, 0), {16: ("offset", 8)})
     table = Table({range(0x1000, 0x1100): circle})
