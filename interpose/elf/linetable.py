@@ -104,13 +104,13 @@ class LineProgram:
         return self._unit.value(cursor, form, 0)
 
     def find(self, address: int) -> tuple[str, str, int] | None:
-        """(directory, file name, line) of the link-time `address`."""
+        """(directory, file name, line) of the link-time `address`; line 0: of no line in particular."""
         starts, rows = self._rows
         index = bisect_right(starts, address) - 1
         if index < 0:
             return None
         row = rows[index]
-        if address >= row.end or row.file >= len(self.files) or not row.line:
+        if address >= row.end or row.file >= len(self.files):
             return None
         return *self.files[row.file], row.line
 

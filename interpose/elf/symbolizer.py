@@ -450,7 +450,7 @@ class Symbolizer:
     def _location(
         self, vaddr: int, file: ObjectFile, level: SourceLine
     ) -> tuple[str | None, str | None, int | None]:
-        if not level.path or not level.line:
+        if not level.path:
             return None, None, None
         directory = file.directory(vaddr, level.path) if self._directories else None
         return level.path[level.path.rfind("/") + 1 :], directory, level.line
