@@ -3,6 +3,7 @@
 #include "heap/heap.h"
 #include "runtime/seam.h"
 #include "shadow/origin_table.h"
+#include "shadow/track_vec.h"
 
 #define KIND_SHIFT IP_ORIGIN_SHIFT
 #define COPY_MAX   (1ull << 20) /* what goes beyond keeps the origin of its block */
@@ -358,14 +359,43 @@ static inline bool next_bit(u64 *m, unsigned *r) {
     return true;
 }
 
+/* What makes one low element, and has the rest from a register: which registers that element comes from, and how many
+ * bytes of them.  What is above may be undefined for long, from something else: a register's first value that was a
+ * scalar.  0: it is another instruction. */
+static unsigned low_element(const struct ip_insn *in, u32 *regs) {
+    const struct vec_rule *r = in->evex_k ? NULL : track_vec_rule(in->mnem);
+    unsigned last = in->n_ops;
+    *regs = in->vec_read;
+    switch (r ? r->cls : V_NONE) {
+    case V_SCALAR:
+    case V_SCALAR3:
+    case V_SCALAR3F:
+    case V_CMPSCALAR:
+    case V_COMI:
+    case V_F2INT: return r->p;
+    case V_MOVESCALAR:
+    case V_SCALARU:
+    case V_CVTLOW:
+    case V_INT2F:
+        while (last && in->ops[last - 1].kind == IP_OP_IMM) last--;
+        *regs &= last && in->ops[last - 1].kind == IP_OP_VEC ? 1u << (in->ops[last - 1].reg & 31) : 0;
+        return r->cls == V_CVTLOW ? r->q : r->p;
+    default: return 0;
+    }
+}
+
+static void from_vectors(struct tk *t, const struct ip_origins *g, u32 regs, unsigned n) {
+    unsigned r;
+    for (u64 m = regs & (u32)(t->ts->umask >> IP_U_VEC0); next_bit(&m, &r);)
+        if (!tk_zero(t->ts->vvec + 64 * r, n)) from(t, g->vec[r]);
+}
+
 static void from_registers(struct tk *t, const struct ip_origins *g) {
     const struct ip_insn *in = t->in;
     const struct tstate *ts = t->ts;
     unsigned r;
     for (u64 m = in->gpr_read & (u16)(ts->umask >> IP_U_GPR0); next_bit(&m, &r);)
         if (ts->vgpr[r]) from(t, g->gpr[r]);
-    for (u64 m = in->vec_read & (u32)(ts->umask >> IP_U_VEC0); next_bit(&m, &r);)
-        if (!tk_zero(ts->vvec + 64 * r, 64)) from(t, g->vec[r]);
     for (u64 m = in->mmx_read; next_bit(&m, &r);)
         if (ts->vmmx[r]) from(t, g->mmx[r]);
     for (u64 m = in->k_read; next_bit(&m, &r);)
@@ -386,9 +416,14 @@ void origin_to_x87(struct tk *t, unsigned r) {
 
 void origin_begin(struct tk *t) {
     const struct ip_insn *in = t->in;
+    const struct ip_origins *g = origin_tags(t->ts);
+    bool vectors = in->vec_read & (u32)(t->ts->umask >> IP_U_VEC0);
+    u32 regs = 0;
+    unsigned low = vectors ? low_element(in, &regs) : 0;
     u64 n;
     t->origin = 0;
-    from_registers(t, origin_tags(t->ts));
+    from_registers(t, g);
+    if (vectors) from_vectors(t, g, low ? regs : in->vec_read, low ? low : 64);
     if (in->mem.present && (in->mem.access & IP_ACC_R) && !in->mem.vsib && in->mem.size <= 64)
         from_memory(t, tk_ea_raw(t), tk_mem_size(in));
     for (unsigned i = 0; i < in->n_ops; i++) {
@@ -396,6 +431,7 @@ void origin_begin(struct tk *t) {
         u64 at = implicit(t, i, false, &n), bad;
         if (rt_shadow_undef(at, n, &bad)) from(t, origin_of_memory(t->ts, bad));
     }
+    if (low && !t->origin) from_vectors(t, g, in->vec_read, 64);
 }
 
 void origin_end(struct tk *t) {
