@@ -130,7 +130,6 @@ def test_options_that_change_nothing(flow, tmp_path):
         "--I1=64,1,64",
         "--separate-callers=-1",
         "--separate-recs=x",
-        "--dump-every-bb=-1",
         "--collect-systime=sec",
         "--dump-line=YES",
     ],
