@@ -60,14 +60,14 @@ def begin() -> None:
         waiting = Launcher(int(sock), int(pid), int(parent))
         os.set_inheritable(waiting.sock, False)
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-    if sys.flags.no_site:
-        sys.meta_path.append(_Late())
+    if sys.flags.no_site and "site" not in sys.modules:
+        sys.meta_path.append(_late)
 
 
 def complete() -> None:
     """Have Python be as a user's program finds it: the launcher has spared it ``site``."""
-    if sys.flags.no_site and "site" not in sys.modules:
-        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Late)]
+    if _late in sys.meta_path:
+        sys.meta_path.remove(_late)
         import site
 
         site.main()
@@ -84,3 +84,6 @@ class _Late:
         from importlib.util import find_spec
 
         return find_spec(name) if path is None else None
+
+
+_late = _Late()
