@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from interpose.report.xmlfile import XmlReport
 
 # What the supervisor says over the socket: it serves; or it ends, and has said why.
-READY, TOLD = b"\1", bytes([lib.IP_TOLD])
+READY, TOLD = bytes([lib.IP_LAUNCH_READY]), bytes([lib.IP_TOLD])
 """What a supervisor answers the process that launches it: it serves, or it has said why it does not."""
 NEVER_READY = "the supervisor process ended before it was ready (killed?)"
 _TUNABLES = b"GLIBC_TUNABLES"
@@ -63,7 +63,7 @@ def launch(config: Config) -> NoReturn:
     names = FileNames(client_pid)
     log = Log.open(config, names)
     if config.core.suppressions:
-        _check_suppressions(config, log)
+        _check_suppressions(config, log, parent_pid)
     json = open_json(config, names)
     xml = _open_xml(config, names, log)
     runtime_path = paths.runtime(config.tool_name)
@@ -93,7 +93,7 @@ def launch(config: Config) -> NoReturn:
     raise LaunchError(f"cannot execute {runtime_path}: {os.strerror(ffi.errno)}")
 
 
-def _check_suppressions(config: Config, log: Log) -> None:
+def _check_suppressions(config: Config, log: Log, parent_pid: int) -> None:
     """A file of suppressions that cannot be used is told in the log, behind the banner, and ends the run."""
     from interpose.report.suppressions import SuppressionFileError
 
@@ -102,7 +102,7 @@ def _check_suppressions(config: Config, log: Log) -> None:
     except SuppressionFileError as error:
         from interpose.report.log import banner
 
-        banner(log, config, config.program, os.getppid(), paths.library())
+        banner(log, config, config.program, parent_pid, paths.library())
         log.plain("\n".join(error.lines()))
         log.close()
         raise Told(*error.lines(), exit_code=error.exit_code) from None

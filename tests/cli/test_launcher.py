@@ -250,3 +250,10 @@ def test_many_and_long_words(command):
     words = ["w" * 1000, "", "ö", *map(str, range(20000))]
     shown = run(command, "--tool=none", "-q", "sh", "-c", "echo $# $2 ${1#??}; echo ${20002}", "sh", *words)
     assert shown.stdout == f"{len(words)} {'w' * 998}\n19998\n"
+
+
+def test_banner_before_an_error_names_the_parent(command, tmp_path):
+    """The process that writes it is a child of nobody's by then."""
+    log = tmp_path / "log"
+    shown = run(command, "--suppressions=/nosuch/x", f"--log-file={log}", "true")
+    assert shown.returncode == 1 and f" Parent PID: {os.getpid()}\n" in log.read_text()
