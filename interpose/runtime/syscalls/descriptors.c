@@ -85,22 +85,21 @@ static void misused(struct tstate *ts, enum ip_fd_event event, int fd) {
     if (s->r[0]) sys1(__NR_exit_group, (long)s->r[1]); /* --exit-on-first-error: the report is out */
 }
 
-static int opened(struct tstate *ts, int fd) {
+static void note_here(struct tstate *ts, int fd,
+                      void (*note)(u32 files, int fd, const struct fd_text *, const struct fd_stack *)) {
     struct fd_text text;
     struct fd_stack where;
     describe(&text, fd);
     look_where(ts, &where);
-    fd_note_opened(rt_th(ts)->files, fd, &text, &where);
+    note(rt_th(ts)->files, fd, &text, &where);
+}
+
+static int opened(struct tstate *ts, int fd) {
+    note_here(ts, fd, fd_note_opened);
     return fd;
 }
 
-static void closing(struct tstate *ts, int fd) {
-    struct fd_text text;
-    struct fd_stack where;
-    describe(&text, fd);
-    look_where(ts, &where);
-    fd_note_closing(rt_th(ts)->files, fd, &text, &where);
-}
+static void closing(struct tstate *ts, int fd) { note_here(ts, fd, fd_note_closing); }
 
 /* Every descriptor of the thread's, ours left out; false: the kernel does not list them. */
 static bool each_open(struct tstate *ts, void (*seen)(struct tstate *ts, int fd, void *to), void *to) {

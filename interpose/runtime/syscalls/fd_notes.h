@@ -18,7 +18,7 @@ struct fd_stack {
 };
 
 struct ip_fds *fd_notes(void);
-/* In table files.  text NULL: not known; the stack of where that happened. */
+/* In table files: what it is, and where that happened. */
 void fd_note_inherited(u32 files, int fd, const struct fd_text *text);
 void fd_note_opened(u32 files, int fd, const struct fd_text *text, const struct fd_stack *where);
 void fd_note_closing(u32 files, int fd, const struct fd_text *text, const struct fd_stack *where);
