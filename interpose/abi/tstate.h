@@ -43,7 +43,8 @@ struct tstate {
     uint64_t bbcount;        /* 0x128: --stop-after countdown */
     uint64_t ct_turns;       /* 0x130: RCX before a repeated instruction */
     uint64_t acc_addr;       /* 0x138: access slow path: address */
-    uint64_t acc_info;       /* 0x140: size | is_store << 16; of IP_SYM_MOVES: IP_MOVE_* */
+    uint32_t acc_info;       /* 0x140: size | is_store << 16; of IP_SYM_MOVES: IP_MOVE_* */
+    uint32_t acc_kind;       /* 0x144: of those where origins are kept, in its low byte: enum ip_move */
     uint64_t resume;         /* 0x148: host address to resume after a slow path */
     uint64_t slot;           /* 0x150: index of this thread's channel slot */
     uint64_t tid_guest;      /* 0x158: small thread number, 1 = main */

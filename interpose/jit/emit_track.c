@@ -65,8 +65,7 @@ static bool push_or_pop(const struct ip_insn *in, struct move *v) {
 
 static bool plain_move(const struct em *m, int insn, struct move *v) {
     const struct ip_insn *in = &m->b->insn[insn];
-    /* Origins go with what is moved, and only C knows them. */
-    if ((m->o->flags & IP_C_ORIGINS) || in->flow != IP_F_NEXT) return false;
+    if (in->flow != IP_F_NEXT) return false;
     if (push_or_pop(in, v)) return true;
     if (!in->mem.present || in->mem.seg || in->mem.addr32 || in->mem.vsib || in->mem.bcast) return false;
     v->kind = kind_of_move(in);

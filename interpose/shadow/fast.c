@@ -11,8 +11,11 @@
 #include "shadow/shadow.h"
 #include "shadow/track.h"
 
+static const struct ip_exit *const exits = (const struct ip_exit *)(IP_META_BASE + (u64)IP_META_EXITS);
+
 u32 rt_a_word(u64 a_byte); /* entry.S: all ones where there are no A bits */
 int rt_light(struct tstate *ts);
+int rt_origin_move(struct tstate *ts);
 
 static inline bool on_stack(const struct tstate *ts, u64 at) { return at >= ts->stack_lo && at < ts->stack_hi; }
 /* Of such an address: are n bytes from there on the program's? */
@@ -72,7 +75,7 @@ struct vbits {
 };
 
 /* V bits of memory; what is addressable has them. */
-static bool load_at(struct tstate *ts, u64 at, u32 n, struct vbits *v) {
+static inline bool load_at(struct tstate *ts, u64 at, u32 n, struct vbits *v) {
     if (!addressable(ts, at, n)) return false;
     u64 p = sh_v(at);
     v->w[0] = v->w[1] = v->w[2] = v->w[3] = 0;
@@ -96,9 +99,8 @@ static bool load(struct tstate *ts, const struct ip_insn *in, u32 n, struct vbit
     return address(ts, in, &at) && load_at(ts, at, n, v);
 }
 
-static bool store(struct tstate *ts, const struct ip_insn *in, u32 n, const struct vbits *v) {
-    u64 at;
-    if (!address(ts, in, &at) || !addressable(ts, at, n)) return false;
+static inline bool store_at(struct tstate *ts, u64 at, u32 n, const struct vbits *v) {
+    if (!addressable(ts, at, n)) return false;
     u64 p = sh_v(at);
     sh_note_red_zone(ts, at);
     switch (n) {
@@ -114,6 +116,11 @@ static bool store(struct tstate *ts, const struct ip_insn *in, u32 n, const stru
     }
     if (v->origin) origin_stored(ts, at, n, v->w, v->origin);
     return true;
+}
+
+static bool store(struct tstate *ts, const struct ip_insn *in, u32 n, const struct vbits *v) {
+    u64 at;
+    return address(ts, in, &at) && store_at(ts, at, n, v);
 }
 
 static u64 low(u64 v, u32 n) { return n >= 8 ? v : v & ((1ull << 8 * n) - 1); }
@@ -158,11 +165,14 @@ static bool extend_gpr(struct tstate *ts, const struct ip_insn *in, bool sign) {
 static u64 *vec(struct tstate *ts, u32 r) { return (u64 *)(void *)&ts->vvec[64 * r]; }
 
 /* n bytes of v into a vector register; clear: bytes up to which zero follows. */
-static void set_vec(struct tstate *ts, u32 r, const struct vbits *v, u32 n, u32 clear) {
+static inline void set_vec(struct tstate *ts, u32 r, const struct vbits *v, u32 n, u32 clear) {
     u64 *p = vec(ts, r), any = 0;
-    for (u32 i = 0; i < n / 8; i++) p[i] = v->w[i];
-    for (u32 i = n / 8; i < clear / 8; i++) p[i] = 0;
-    for (u32 i = 0; i < 8; i++) any |= p[i];
+#pragma GCC unroll 8
+    for (u32 i = 0; i < 8; i++) {
+        u64 w = i < n / 8 ? v->w[i & 3] : i < clear / 8 ? 0 : p[i];
+        if (i < n / 8 || i < clear / 8) p[i] = w;
+        any |= w;
+    }
     set_umask(ts, IP_U_VEC0 + r, any != 0);
     if (v->origin) origin_tags(ts)->vec[r] = v->origin;
 }
@@ -214,13 +224,73 @@ static bool move_low(struct tstate *ts, const struct ip_insn *in) {
     return true;
 }
 
+/* Not in the red zone: RSP follows. */
+static bool push_at(struct tstate *ts, u64 at, u32 r) {
+    if (!addressable(ts, at, 8)) return false;
+    u64 v = ts->vgpr[r];
+    *(u64 *)sh_v(at) = v;
+    if (v && origins_kept()) origin_stored(ts, at, 8, &v, gpr_origin(ts, r));
+    return true;
+}
+
+/* ---- Moves of which the guard's stub has told all, where origins are kept (rt_origin_moves_stub) -------------- */
+
+static inline bool load_gpr(struct tstate *ts, u64 at, u32 n, bool sign, u64 mask, u32 r) {
+    struct vbits v;
+    if (!load_at(ts, at, n, &v)) return false;
+    if (sign && v.w[0] >> (8 * n - 1)) v.w[0] |= ~0ull << 8 * n;
+    set_gpr(ts, r, v.w[0] & mask, v.origin);
+    return true;
+}
+
+static inline bool store_gpr(struct tstate *ts, u64 at, u32 n, u32 r) {
+    struct vbits v = {{low(ts->vgpr[r], n)}, gpr_origin(ts, r)};
+    return store_at(ts, at, n, &v);
+}
+
+static inline bool load_vec(struct tstate *ts, u64 at, u32 n, u32 clear, u32 r) {
+    struct vbits v;
+    if (!load_at(ts, at, n, &v)) return false;
+    set_vec(ts, r, &v, n, clear);
+    return true;
+}
+
+static inline bool store_vec(struct tstate *ts, u64 at, u32 n, u32 r) {
+    struct vbits v = {.origin = vec_origin(ts, r)};
+    const u64 *p = vec(ts, r);
+#pragma GCC unroll 4
+    for (u32 i = 0; i < n / 8; i++) v.w[i] = p[i];
+    return store_at(ts, at, n, &v);
+}
+
+static bool told_move(struct tstate *ts, enum ip_move kind, u64 at, u32 r) {
+    switch (kind) {
+    case IP_MV_LOAD1: return load_gpr(ts, at, 1, false, ~0ull, r);
+    case IP_MV_LOAD2: return load_gpr(ts, at, 2, false, ~0ull, r);
+    case IP_MV_LOAD4: return load_gpr(ts, at, 4, false, ~0ull, r);
+    case IP_MV_LOAD8: return load_gpr(ts, at, 8, false, ~0ull, r);
+    case IP_MV_SX1_4: return load_gpr(ts, at, 1, true, ~0u, r);
+    case IP_MV_SX1_8: return load_gpr(ts, at, 1, true, ~0ull, r);
+    case IP_MV_SX2_4: return load_gpr(ts, at, 2, true, ~0u, r);
+    case IP_MV_SX2_8: return load_gpr(ts, at, 2, true, ~0ull, r);
+    case IP_MV_SX4_8: return load_gpr(ts, at, 4, true, ~0ull, r);
+    case IP_MV_STORE1: return store_gpr(ts, at, 1, r);
+    case IP_MV_STORE2: return store_gpr(ts, at, 2, r);
+    case IP_MV_STORE4: return store_gpr(ts, at, 4, r);
+    case IP_MV_STORE8: return store_gpr(ts, at, 8, r);
+    case IP_MV_PUSH: return push_at(ts, at, r);
+    case IP_MV_VLOAD16: return load_vec(ts, at, 16, 16, r);
+    case IP_MV_VLOAD16_ZERO: return load_vec(ts, at, 16, 64, r);
+    case IP_MV_VLOAD32: return load_vec(ts, at, 32, 64, r);
+    case IP_MV_VSTORE16: return store_vec(ts, at, 16, r);
+    case IP_MV_VSTORE32: return store_vec(ts, at, 32, r);
+    default: return false;
+    }
+}
+
 static bool push(struct tstate *ts, const struct ip_insn *in) {
     if (in->ops[0].kind != IP_OP_GPR || in->opsize == 2 || (ts->umask >> IP_RSP & 1)) return false;
-    if (!addressable(ts, ts->gpr[IP_RSP] - 8, 8)) return false;
-    u64 at = ts->gpr[IP_RSP] - 8, v = ts->vgpr[in->ops[0].reg];
-    *(u64 *)sh_v(at) = v;
-    if (v && origins_kept()) origin_stored(ts, at, 8, &v, gpr_origin(ts, in->ops[0].reg));
-    return true;
+    return push_at(ts, ts->gpr[IP_RSP] - 8, in->ops[0].reg);
 }
 
 /* What the stack gives back is marked by the translation. */
@@ -552,13 +622,19 @@ static bool settle(struct tstate *ts, const struct ip_insn *in) {
 }
 
 /* Origins are in tables with locks, which may only be waited for after a full exit; so may the lock of stacks. */
-static bool settle_with_origins(struct tstate *ts, const struct ip_insn *in) {
+static bool may_look(struct tstate *ts) {
     u64 sp = ts->gpr[IP_RSP];
-    if (sp <= ts->stack_lo || sp > ts->stack_hi) return false;
-    if (rt_alone) return settle(ts, in);
-    if (!origin_hold(ts)) return false;
+    return sp > ts->stack_lo && sp <= ts->stack_hi && (rt_alone || origin_hold(ts));
+}
+
+static void looked(void) {
+    if (!rt_alone) origin_let_go();
+}
+
+static bool settle_with_origins(struct tstate *ts, const struct ip_insn *in) {
+    if (!may_look(ts)) return false;
     bool done = settle(ts, in);
-    origin_let_go();
+    looked();
     return done;
 }
 
@@ -585,7 +661,7 @@ static bool give_back(struct tstate *ts, bool red_zone) {
 }
 
 int rt_light(struct tstate *ts) {
-    const struct ip_exit *x = (const struct ip_exit *)(IP_META_BASE + (u64)IP_META_EXITS) + ts->exit_id;
+    const struct ip_exit *x = exits + ts->exit_id;
     ts->target = x->patch;
     bool done;
     switch (x->kind_aux & 0xff) {
@@ -600,4 +676,18 @@ int rt_light(struct tstate *ts) {
     }
     if (done) rt.chan->counters[IP_N_LIGHT]++;
     return done;
+}
+
+int rt_origin_move(struct tstate *ts) {
+    u64 at = ts->acc_addr;
+    u32 info = ts->acc_info;
+    bool done = false;
+    if (!(ts->umask & info & IP_MOVE_DEFINED) && may_look(ts)) {
+        if (on_stack(ts, at)) ts->pc = exits[ts->exit_id].key; /* whose frame is asked for */
+        done = told_move(ts, (enum ip_move)(ts->acc_kind & 0xff), at, info >> IP_MOVE_REG_SHIFT);
+        looked();
+    }
+    if (!done) return rt_light(ts);
+    rt.chan->counters[IP_N_LIGHT]++;
+    return true;
 }

@@ -88,7 +88,7 @@ static void frame_at(struct tstate *ts, u64 addr, struct place *f) {
 static bool frame_elsewhere(struct tstate *ts, u64 addr, struct place *f) {
     const struct tstate *o;
     u64 page = RT_ROUND_DOWN(addr, RT_PAGE);
-    if (rt_alone || rt_th(ts)->off_stacks == page) return false;
+    if (rt_th(ts)->off_stacks == page) return false;
     for (u32 i = 0; i < THREADS && (o = rt_thread_by_index(i)); i++) {
         u64 bounds[2], top, base, sp = 0;
         if (o == ts || rt_copy_from(bounds, (u64)&o->stack_lo, sizeof bounds) < 0) continue;
@@ -137,22 +137,38 @@ static u32 untouched(struct tstate *ts, u64 addr, struct place *p) {
     /* That it is a block's is known without a stack, too (--keep-stacktraces). */
     if (heap_allocated_by(addr, &ctx, &p->hi)) tag = ctx ? make_tag(ORIGIN_HEAP, ctx) : ORIGIN_HEAP << KIND_SHIFT;
     unlock(ts, &heap_lock);
-    if (!tag && frame_elsewhere(ts, addr, p) && p->ip) tag = stack_tag(ts, p->ip);
+    if (!tag && !rt_alone && frame_elsewhere(ts, addr, p) && p->ip) tag = stack_tag(ts, p->ip);
     return p->tag = tag ? tag : ORIGIN_UNKNOWN;
 }
 
-/* Of the undefined byte at addr; p: a place that was looked at already. */
-static u32 tag_at(struct tstate *ts, u64 addr, struct place *p) {
-    bool stack = on_stack(ts, addr);
-    lock(ts, &origin_lock);
-    u32 tag = origin_tag(addr), owner = tag && stack ? origin_owner(addr) : 0;
-    unlock(ts, &origin_lock);
-    if (tag && stack) { /* another frame that is there later has nothing to do with it */
-        if (!is_in(p, addr)) frame_at(ts, addr, p);
-        if (p->owner != owner) tag = 0;
-    }
-    return tag ? tag : untouched(ts, addr, p);
+/* What the table says of a granule. */
+struct known {
+    u32 tag, owner;
+};
+
+/* c: the chunk that it is in, or NULL. */
+static inline struct known known_in(const struct origin_chunk *c, u32 granule) {
+    u32 tag = c ? c->tags[granule] : 0;
+    return (struct known){tag, tag && c->owners ? c->owners[granule] : 0};
 }
+
+static struct known known_at(const struct tstate *ts, u64 addr) {
+    lock(ts, &origin_lock);
+    struct known k = known_in(origin_chunk_of(addr), origin_granule(addr));
+    unlock(ts, &origin_lock);
+    return k;
+}
+
+/* Of the undefined byte at addr, of whose granule that is known; p: a place that was looked at already. */
+static inline u32 tag_of(struct tstate *ts, u64 addr, struct known k, struct place *p) {
+    if (k.tag && on_stack(ts, addr)) { /* another frame that is there later has nothing to do with it */
+        if (!is_in(p, addr)) frame_at(ts, addr, p);
+        if (p->owner != k.owner) k.tag = 0;
+    }
+    return k.tag ? k.tag : untouched(ts, addr, p);
+}
+
+static u32 tag_at(struct tstate *ts, u64 addr, struct place *p) { return tag_of(ts, addr, known_at(ts, addr), p); }
 
 u32 origin_of_memory(struct tstate *ts, u64 addr) {
     struct place p = {0};
@@ -161,7 +177,7 @@ u32 origin_of_memory(struct tstate *ts, u64 addr) {
 
 /* Whether addr is on a stack, and in which frame: what is stored there is that one's. */
 static bool owned(struct tstate *ts, u64 addr, struct place *f) {
-    if (!on_stack(ts, addr)) return frame_elsewhere(ts, addr, f);
+    if (!on_stack(ts, addr)) return !rt_alone && frame_elsewhere(ts, addr, f);
     frame_at(ts, addr, f);
     return true;
 }
@@ -181,7 +197,7 @@ static void tag_memory(struct tstate *ts, u64 addr, u64 n, u32 tag) {
 }
 
 /* The first byte from i on with V bits; n: there is none. */
-static u64 next_undefined(const u64 *v, u64 i, u64 n) {
+static inline u64 next_undefined(const u64 *v, u64 i, u64 n) {
     for (; i < n; i = (i | 7) + 1) {
         u64 word = v[i / 8] >> 8 * (i % 8);
         if (!word) continue;
@@ -191,28 +207,63 @@ static u64 next_undefined(const u64 *v, u64 i, u64 n) {
     return i < n ? i : n;
 }
 
+/* tag, joined by that of the granule of at, of which k is known; before: what was known of the one before it. */
+static inline u32 join(struct tstate *ts, u32 tag, u64 at, struct known k, struct known before, struct place *p) {
+    bool alike = tag && k.tag == before.tag && k.owner == before.owner;
+    return alike && (is_in(p, at) || (k.tag && !on_stack(ts, at))) ? tag : origin_newer(tag, tag_of(ts, at, k, p));
+}
+
 u32 origin_loaded(struct tstate *ts, u64 addr, u64 n, const u64 *v) {
-    struct place p = {0};
-    u64 step = n > 16 ? n / 4 : 1u << ORIGIN_GRANULE;
-    u32 tag = 0;
+    struct place p;
+    struct known k, before = {0, 0};
+    const u64 size = 1ull << ORIGIN_GRANULE, step = n > 16 ? n / 4 : size;
+    u32 tag = 0, g = origin_granule(addr);
+    p.lo = p.hi = 0;
+    lock(ts, &origin_lock);
+    const struct origin_chunk *c = origin_chunk_of(addr); /* which is never given back */
+    unlock(ts, &origin_lock);
+    if ((addr | n) % size == 0 && g + n / size <= ORIGIN_MANY) {
+        for (u64 i = 0; i < n;) {
+            if (!(u32)(v[i / 8] >> 8 * (i % 8))) {
+                i += size;
+                continue;
+            }
+            k = known_in(c, g + (u32)(i / size));
+            tag = join(ts, tag, addr + i, k, before, &p);
+            before = k;
+            i += step;
+        }
+        return tag;
+    }
     for (u64 i = next_undefined(v, 0, n); i < n;) {
-        tag = origin_newer(tag, tag_at(ts, addr + i, &p));
-        u64 next = ((addr + i) & -(1ull << ORIGIN_GRANULE)) + step - addr;
-        i = next_undefined(v, next, n);
+        u64 at = addr + i;
+        k = known_at(ts, at);
+        tag = join(ts, tag, at, k, before, &p);
+        before = k;
+        i = next_undefined(v, (at & -size) + step - addr, n);
     }
     return tag;
 }
 
 void origin_stored(struct tstate *ts, u64 addr, u64 n, const u64 *v, u32 tag) {
+    struct place f;
     u64 i = tag ? next_undefined(v, 0, n) : n;
-    if (i < n) tag_range(ts, addr + i, addr + n, tag);
+    if (i >= n) return;
+    if (!rt_alone) {
+        tag_range(ts, addr + i, addr + n, tag);
+    } else if (on_stack(ts, addr)) {
+        frame_at(ts, addr + i, &f);
+        origin_set_few(addr + i, addr + n, tag, &f.owner);
+    } else {
+        origin_set_few(addr + i, addr + n, tag, NULL);
+    }
 }
 
 /* The undefined bytes among [from, from + n), copied to one line, keep their origins; false: not in this way. */
 static bool copied_at_once(struct tstate *ts, u64 to, u64 from, u64 n, struct place *p) {
     u32 tags[ORIGIN_TAGS], untagged = 0;
     if (on_stack(ts, from) || (to ^ from) & ((1u << ORIGIN_GRANULE) - 1)) return false;
-    u32 many = origin_place(to + n - 1) - origin_place(to) + 1;
+    u32 many = origin_granule(to + n - 1) - origin_granule(to) + 1;
     lock(ts, &origin_lock);
     origin_get_tags(from, many, tags);
     unlock(ts, &origin_lock);

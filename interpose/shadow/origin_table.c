@@ -1,195 +1,138 @@
-/* The tags of memory: a row for each line of 64 bytes in which something has one, found by its number.
+/* The tags of memory: chunks of them, found by their numbers.
  *
- * A copy of a structure with holes tags a few granules of every line, so a row of all 16 takes less than what it would
- * take to find each of them alone, and neighbours are found by one look.  Rows whose tags are all forgotten make
- * room when there is none; what lies on a stack has a second row, of its owners. */
+ * A copy of a structure with holes tags a few granules, and what is copied once is mostly copied on: so a tag has a
+ * place of its own, which takes one look.  Pages of tags that are all forgotten go back. */
 #include "shadow/origin_table.h"
 
-#define FIRST_CAP 1024
+#include <asm/unistd.h>
 
-u64 *origin_slots, origin_n_slots;
-struct origin_row *origin_rows;
-static u32 n_rows, cap_rows;
+#define MADV_DONTNEED_   4
+#define MADV_NOHUGEPAGE_ 15
+/* So many pages without a tag are kept for those that come: where blocks with tags come and go, they are soon wanted.
+ */
+#define IDLE_KEPT 512
 
-/* Blocks of 256 bytes in which something may have a tag, by the low bits of their numbers: every allocation asks what
- * there is to forget, and mostly there is nothing. */
-#define BLOCK      8
-#define BLOCK_BITS 20
-static u8 *tagged;
+#define BYTES          (ORIGIN_MANY * sizeof(u32))
+#define PER_BLOCK      (1u << (ORIGIN_BLOCK - ORIGIN_GRANULE))
+#define PER_PAGE       (RT_PAGE / sizeof(u32))
+#define BLOCK_OF(i)    ((i) / PER_BLOCK)
+#define IN_PAGE(block) ((block) % (PER_PAGE / PER_BLOCK))
+#define PAGE_OF(i)     ((i) / PER_PAGE)
 
-static u64 block_of(u64 addr) { return (addr >> BLOCK) & ((1ull << BLOCK_BITS) - 1); }
-static void note_block(u64 addr) { tagged[block_of(addr) / 8] |= (u8)(1u << block_of(addr) % 8); }
+_Static_assert(PER_PAGE / PER_BLOCK == 16 && 16 == 8 * sizeof((struct origin_chunk){0}.blocks[0]),
+               "a bit for each block of a page");
 
-static bool is_noted(u64 addr) { return tagged[block_of(addr) / 8] >> block_of(addr) % 8 & 1; }
+static struct origin_place first_places[64];
+struct origin_place *origin_places = first_places;
+u64 origin_n_places = sizeof first_places / sizeof *first_places;
+static u64 n_chunks, n_used, n_idle; /* pages: used, and those of them without a tag */
 
-static bool is_empty(const struct origin_row *r) {
-    u64 pair;
-    for (u32 i = 0; i < ORIGIN_TAGS; i += 2) {
-        memcpy(&pair, &r->of[i], sizeof pair);
-        if (pair) return false;
+static u32 *new_words(void) {
+    u32 *words = rt_pages(BYTES);
+    sys3(__NR_madvise, (long)words, BYTES, MADV_NOHUGEPAGE_); /* a tag here and there is no reason for 2 MiB */
+    return words;
+}
+
+static struct origin_place *place_for(u64 number) {
+    u64 i = number * 0x9e3779b97f4a7c15ull >> 32;
+    while (origin_places[i & (origin_n_places - 1)].chunk) i++;
+    return &origin_places[i & (origin_n_places - 1)];
+}
+
+static void more_places(void) {
+    struct origin_place *old = origin_places;
+    u64 n = origin_n_places;
+    origin_n_places = 4 * n;
+    origin_places = rt_pages(origin_n_places * sizeof *origin_places);
+    for (u64 i = 0; i < n; i++)
+        if (old[i].chunk) *place_for(old[i].number) = old[i];
+    if (old != first_places) rt_free_pages(old, n * sizeof *old);
+}
+
+/* The chunk of addr, which is made if need be; owned: with owners. */
+static struct origin_chunk *chunk_for(u64 addr, bool owned) {
+    /* Descriptions come from pages of their own, of which none goes back. */
+    static struct origin_chunk *spare;
+    static u32 n_spare;
+    struct origin_chunk *c = origin_chunk_of(addr);
+    if (!c) {
+        if (2 * ++n_chunks > origin_n_places) more_places();
+        if (!n_spare) {
+            n_spare = 64;
+            spare = rt_pages(n_spare * sizeof *spare);
+        }
+        c = &spare[--n_spare];
+        c->number = addr >> ORIGIN_CHUNK;
+        c->tags = new_words();
+        *place_for(c->number) = (struct origin_place){c->number, c};
     }
-    return true;
+    if (owned && !c->owners) c->owners = new_words();
+    return c;
 }
 
-/* Tables of the size that was found right last time: where blocks with tags come and go, they are soon full again. */
-#define SPARE_MOST (1u << 14)
-static struct {
-    u64 *slots;
-    struct origin_row *rows;
-    u32 cap;
-} spare;
+/* In the block of granule i something has a tag from now on. */
+static inline void note(struct origin_chunk *c, u32 i) {
+    u16 *blocks = &c->blocks[PAGE_OF(i)], bit = (u16)(1u << IN_PAGE(BLOCK_OF(i)));
+    if (*blocks & bit) return;
+    if (!*blocks && c->used[PAGE_OF(i)])
+        n_idle--;
+    else if (!*blocks)
+        n_used++;
+    c->used[PAGE_OF(i)] = 1;
+    *blocks |= bit;
+}
 
-static void take_tables(void) {
-    origin_n_slots = 2ull * cap_rows;
-    if (spare.cap == cap_rows) {
-        origin_slots = spare.slots;
-        origin_rows = spare.rows;
-        spare.cap = 0;
-        memset(origin_slots, 0, origin_n_slots * sizeof *origin_slots);
-        return;
+static bool noted(u64 addr) {
+    const struct origin_chunk *c = origin_chunk_of(addr);
+    return c && origin_noted(c, origin_granule(addr));
+}
+
+static void fill(u32 *words, u32 n, u32 value) {
+    if (n >= PER_BLOCK) {
+        u64 pair = (u64)value << 32 | value, pairs = n / 2;
+        void *to = words;
+        __asm__ volatile("rep stosq" : "+D"(to), "+c"(pairs) : "a"(pair) : "memory");
+        words = to;
+        n %= 2;
     }
-    origin_slots = rt_pages(origin_n_slots * sizeof *origin_slots);
-    origin_rows = rt_pages(cap_rows * sizeof *origin_rows);
+    for (u32 i = 0; i < n; i++) words[i] = value;
 }
 
-static void free_tables(u64 *slots, struct origin_row *rows, u32 cap) {
-    rt_free_pages(slots, 2ull * cap * sizeof *slots);
-    rt_free_pages(rows, cap * sizeof *rows);
-}
-
-static void leave_tables(u64 *slots, struct origin_row *rows, u32 cap) {
-    if (spare.cap) free_tables(spare.slots, spare.rows, spare.cap);
-    spare.cap = 0;
-    if (cap != cap_rows || cap > SPARE_MOST) {
-        free_tables(slots, rows, cap);
-        return;
-    }
-    spare.slots = slots;
-    spare.rows = rows;
-    spare.cap = cap;
-}
-
-static void add(u64 *slot, u64 key, const struct origin_row *content) {
-    *slot = key << ORIGIN_ROW_BITS | n_rows;
-    origin_rows[n_rows++] = *content;
-}
-
-/* Make room, by dropping what is empty, and by more. */
-static void grow(void) {
-    u64 *old = origin_slots, old_n = origin_n_slots, live = 0;
-    struct origin_row *old_rows = origin_rows;
-    u32 old_cap = cap_rows;
-    for (u64 i = 0; i < old_n; i++) live += old[i] && !is_empty(origin_row_of(old[i]));
-    cap_rows = FIRST_CAP;
-    while (cap_rows < live * 2 && cap_rows < 1u << ORIGIN_ROW_BITS) cap_rows *= 2;
-    if (cap_rows < old_cap && cap_rows >= old_cap / 8 && old_cap <= SPARE_MOST) cap_rows = old_cap;
-    take_tables();
-    n_rows = 1;
-    if (tagged && old_cap == cap_rows) {
-        memset(tagged, 0, (1u << BLOCK_BITS) / 8);
-    } else {
-        if (tagged) rt_free_pages(tagged, (1u << BLOCK_BITS) / 8);
-        tagged = rt_pages((1u << BLOCK_BITS) / 8);
-    }
-    for (u64 i = 0; i < old_n; i++) {
-        const struct origin_row *r = &old_rows[old[i] & ((1u << ORIGIN_ROW_BITS) - 1)];
-        u64 key = old[i] >> ORIGIN_ROW_BITS;
-        if (!old[i] || is_empty(r)) continue;
-        add(origin_slot(key), key, r);
-        note_block((key & ~ORIGIN_OWNERS) << ORIGIN_LINE);
-    }
-    if (old) leave_tables(old, old_rows, old_cap);
-}
-
-/* The slot of a key, with a row, which is made if need be; NULL: there is no room. */
-static u64 *slot_for(u64 key) {
-    static const struct origin_row none;
-    u64 *s = origin_slots ? origin_slot(key) : NULL;
-    if (s && *s) return s;
-    if (n_rows == cap_rows) {
-        /* All of them in use: only what is forgotten one day could make room. */
-        if (cap_rows == 1u << ORIGIN_ROW_BITS) return NULL;
-        grow();
-        s = origin_slot(key);
-    }
-    add(s, key, &none);
-    return s;
-}
-
-static struct origin_row *row_for(u64 key) {
-    const u64 *slot = slot_for(key);
-    return slot ? origin_row_of(*slot) : NULL;
-}
-
-/* The rows for tags and, where owner is asked for, owners of a line; false: there is no room. */
-static bool rows_for(u64 addr, bool owner, struct origin_row **tags, struct origin_row **owners) {
-    if (owner) row_for(origin_key(addr) | ORIGIN_OWNERS);
-    *tags = row_for(origin_key(addr)); /* may move the other one */
-    *owners = owner ? row_for(origin_key(addr) | ORIGIN_OWNERS) : NULL;
-    note_block(addr);
-    return *tags && (!owner || *owners);
-}
-
-/* Of the granules of [lo, hi), which lie in one line. */
-static void fill(struct origin_row *r, u64 lo, u64 hi, u32 value) {
-    for (u32 i = origin_place(lo); i <= origin_place(hi - 1); i++) r->of[i] = value;
-}
-
-/* Lines that were first tagged together have rows one behind another: a slot is by so much more than that of the line
- * before. */
-#define NEXT_SLOT ((1ull << ORIGIN_ROW_BITS) + 1)
-
-/* Whole lines from this one on have a tag, as many as have such rows; returns how many, 0: there is no room. */
-static u64 fill_lines(u64 addr, u64 most, u32 tag) {
-    const u64 key = origin_key(addr), pair = (u64)tag << 32 | tag;
-    u64 *slot = slot_for(key), n = 1;
-    if (!slot) return 0;
-    struct origin_row *r = origin_row_of(*slot);
-    for (u64 next = *slot + NEXT_SLOT; n < most; n++, next += NEXT_SLOT) {
-        if (++slot < origin_slots + origin_n_slots && *slot == next) continue;
-        slot = origin_slot(key + n);
-        if (!*slot && n_rows < cap_rows) add(slot, key + n, r);
-        if (*slot != next) break;
-    }
-    for (u64 at = addr & -(1ull << BLOCK), end = addr + (n << ORIGIN_LINE); at < end; at += 1u << BLOCK) note_block(at);
-    void *to = r;
-    u64 words = n * sizeof *r / sizeof pair;
-    __asm__ volatile("rep stosq" : "+D"(to), "+c"(words) : "a"(pair) : "memory");
-    return n;
+/* Of granules that lie in one chunk, from lo up to one that holds a byte before hi, how many. */
+static u32 granules(u64 lo, u64 hi) {
+    u64 end = (lo | ((1ull << ORIGIN_CHUNK) - 1)) + 1;
+    u64 last = (hi < end ? hi : end) - 1;
+    return (u32)((last >> ORIGIN_GRANULE) - (lo >> ORIGIN_GRANULE)) + 1;
 }
 
 void origin_set_tags(u64 lo, u64 hi, u32 tag, const u32 *owner) {
-    for (u64 at = lo & -(1ull << ORIGIN_GRANULE), end; at < hi; at = end) {
-        struct origin_row *r, *owners;
-        u64 lines = owner || at & ((1u << ORIGIN_LINE) - 1) ? 0 : (hi - at) >> ORIGIN_LINE;
-        if (lines) {
-            end = at + (fill_lines(at, lines, tag) << ORIGIN_LINE);
-            if (end == at) return;
-            continue;
-        }
-        end = (at | ((1u << ORIGIN_LINE) - 1)) + 1;
-        if (end > hi) end = hi;
-        if (!rows_for(at, owner, &r, &owners)) return;
-        fill(r, at, end, tag);
-        if (owners) fill(owners, at, end, *owner);
+    for (u64 at = lo; at < hi; at = ((at >> ORIGIN_CHUNK) + 1) << ORIGIN_CHUNK) {
+        struct origin_chunk *c = chunk_for(at, owner);
+        u32 i = origin_granule(at), n = granules(at, hi);
+        for (u32 k = i; k < i + n; k = (BLOCK_OF(k) + 1) * PER_BLOCK) note(c, k);
+        fill(c->tags + i, n, tag);
+        if (owner) fill(c->owners + i, n, *owner);
     }
 }
 
 void origin_put_tags(u64 lo, u32 n, const u32 *tags, const u32 *owner) {
-    struct origin_row *r, *owners;
-    if (!rows_for(lo, owner, &r, &owners)) return;
-    for (u32 i = 0, at = origin_place(lo); i < n; i++, at++) {
-        r->of[at] = tags[i];
-        if (owners) owners->of[at] = *owner;
-    }
+    struct origin_chunk *c = chunk_for(lo, owner);
+    u32 i = origin_granule(lo);
+    note(c, i);
+    memcpy(c->tags + i, tags, n * sizeof *tags);
+    if (owner) fill(c->owners + i, n, *owner);
 }
 
 void origin_get_tags(u64 lo, u32 n, u32 *tags) {
-    for (u32 done = 0, k; done < n; done += k, lo = ((lo >> ORIGIN_LINE) + 1) << ORIGIN_LINE) {
-        u32 at = origin_place(lo);
-        u64 slot = n_rows && is_noted(lo) ? *origin_slot(origin_key(lo)) : 0;
-        k = ORIGIN_TAGS - at < n - done ? ORIGIN_TAGS - at : n - done;
-        for (u32 i = 0; i < k; i++) tags[done + i] = slot ? origin_row_of(slot)->of[at + i] : 0;
+    const u64 end = lo + ((u64)n << ORIGIN_GRANULE);
+    for (u32 k; n; lo = end - ((u64)n << ORIGIN_GRANULE), tags += k) {
+        const struct origin_chunk *c = origin_chunk_of(lo);
+        k = ORIGIN_MANY - origin_granule(lo) < n ? ORIGIN_MANY - origin_granule(lo) : n;
+        n -= k;
+        if (c)
+            memcpy(tags, c->tags + origin_granule(lo), k * sizeof *tags);
+        else
+            memset(tags, 0, k * sizeof *tags);
     }
 }
 
@@ -205,51 +148,79 @@ static bool any_undefined(u64 addr, u64 n) {
     return any;
 }
 
-static bool has_row(u64 addr) { return n_rows && is_noted(addr) && *origin_slot(origin_key(addr)); }
-
 void origin_copy_tags(u64 to, u64 from, u64 n, u32 untagged, bool alike, u64 *lines) {
     for (u64 k; n && *lines; to += k, from += k, n -= k) {
-        u32 tags[ORIGIN_TAGS], at = origin_place(to);
-        struct origin_row *r;
+        u32 tags[ORIGIN_TAGS];
         k = (1u << ORIGIN_LINE) - (to & ((1u << ORIGIN_LINE) - 1));
         if (k > n) k = n;
-        if (alike && !has_row(to) && !has_row(from) && !has_row(from + k - 1)) continue;
+        if (alike && !noted(to) && !noted(from) && !noted(from + k - 1)) continue;
         if (!any_undefined(to, k)) continue;
         --*lines;
-        u32 many = origin_place(to + k - 1) - at + 1;
+        u32 many = granules(to, to + k);
         origin_get_tags(from, many, tags);
-        if (!(r = row_for(origin_key(to)))) return;
-        note_block(to);
-        for (u32 i = 0; i < many; i++) r->of[at + i] = tags[i] ? tags[i] : untagged;
+        for (u32 i = 0; i < many; i++)
+            if (!tags[i]) tags[i] = untagged;
+        origin_put_tags(to, many, tags, NULL);
     }
 }
 
-static void forget_row(u64 slot, u64 lo, u64 hi) {
-    struct origin_row *r = origin_row_of(slot);
-    u64 first = (slot >> ORIGIN_ROW_BITS & ~ORIGIN_OWNERS) << ORIGIN_LINE, last = first + (1u << ORIGIN_LINE) - 1;
-    if (lo > last || hi <= first) return;
-    if (lo <= first && hi > last) {
-        memset(r, 0, sizeof *r);
-        return;
+/* Pages without a tag go back. */
+static void give_back(void) {
+    for (u64 i = 0; i < origin_n_places; i++) {
+        struct origin_chunk *c = origin_places[i].chunk;
+        for (u32 p = 0, end; c && p < ORIGIN_PAGES; p = end + 1) {
+            for (end = p; end < ORIGIN_PAGES && c->used[end] && !c->blocks[end]; end++) c->used[end] = 0;
+            if (end == p) continue;
+            sys3(__NR_madvise, (long)c->tags + p * (long)RT_PAGE, (end - p) * (long)RT_PAGE, MADV_DONTNEED_);
+            if (c->owners)
+                sys3(__NR_madvise, (long)c->owners + p * (long)RT_PAGE, (end - p) * (long)RT_PAGE, MADV_DONTNEED_);
+        }
     }
-    for (u32 i = origin_place(lo > first ? lo : first), end = origin_place(hi <= last ? hi - 1 : last); i <= end; i++)
-        r->of[i] = 0;
+    n_used -= n_idle;
+    n_idle = 0;
+}
+
+static bool is_empty(const u32 *tags) {
+    u64 any = 0, pair;
+    for (u32 i = 0; i < PER_BLOCK; i += 2) {
+        memcpy(&pair, tags + i, sizeof pair);
+        any |= pair;
+    }
+    return !any;
+}
+
+static void forget_in(struct origin_chunk *c, u32 lo, u32 hi) {
+    for (u32 i = lo, end; i < hi; i = end) {
+        u16 *blocks = &c->blocks[PAGE_OF(i)];
+        if (!*blocks) {
+            end = (u32)((PAGE_OF(i) + 1) * PER_PAGE);
+            continue;
+        }
+        end = (BLOCK_OF(i) + 1) * PER_BLOCK;
+        if (!origin_noted(c, i)) continue;
+        u32 n = (end < hi ? end : hi) - i;
+        memset(c->tags + i, 0, n * sizeof *c->tags);
+        if (n < PER_BLOCK && !is_empty(c->tags + (end - PER_BLOCK))) continue;
+        *blocks &= (u16) ~(1u << IN_PAGE(BLOCK_OF(i)));
+        n_idle += !*blocks;
+    }
 }
 
 void origin_forget_tags(u64 lo, u64 hi) {
-    if (!n_rows) return;
-    if ((hi - lo) >> ORIGIN_LINE >= origin_n_slots) {
-        for (u64 i = 0; i < origin_n_slots; i++)
-            if (origin_slots[i]) forget_row(origin_slots[i], lo, hi);
-        return;
-    }
-    for (u64 at = lo, end; at < hi; at = end) {
-        end = (at | ((1u << BLOCK) - 1)) + 1;
-        if (end > hi) end = hi;
-        if (!is_noted(at)) continue;
-        for (u64 line = at & -(1ull << ORIGIN_LINE); line < end; line += 1u << ORIGIN_LINE) {
-            u64 slot = *origin_slot(origin_key(line));
-            if (slot) forget_row(slot, lo, hi);
+    if (!n_chunks || lo >= hi) return;
+    if ((hi - lo) >> ORIGIN_CHUNK >= origin_n_places) {
+        for (u64 i = 0; i < origin_n_places; i++) {
+            struct origin_chunk *c = origin_places[i].chunk;
+            u64 begin = c ? c->number << ORIGIN_CHUNK : 0, end = begin + (1ull << ORIGIN_CHUNK);
+            if (!c || begin >= hi || end <= lo) continue;
+            u32 from = begin < lo ? origin_granule(lo) : 0;
+            forget_in(c, from, from + granules(begin < lo ? lo : begin, hi));
+        }
+    } else {
+        for (u64 at = lo; at < hi; at = ((at >> ORIGIN_CHUNK) + 1) << ORIGIN_CHUNK) {
+            struct origin_chunk *c = origin_chunk_of(at);
+            if (c) forget_in(c, origin_granule(at), origin_granule(at) + granules(at, hi));
         }
     }
+    if (n_idle > IDLE_KEPT && n_idle > n_used / 2) give_back();
 }

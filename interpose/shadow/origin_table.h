@@ -1,53 +1,62 @@
-/* The tags of the program's memory (origin.h), by granules of four bytes.  All of it under origin_lock. */
+/* The tags of the program's memory (origin.h), by granules of four bytes.  All of it under origin_lock.
+ *
+ * Tags lie as what they belong to does, in chunks that are mapped when something in them gets its first one; so the
+ * tags of neighbours are neighbours.  What lies on a stack has an owner beside each tag. */
 #ifndef INTERPOSE_ORIGIN_TABLE_H
 #define INTERPOSE_ORIGIN_TABLE_H
 
 #include "runtime/base/rt.h"
 
-#define ORIGIN_GRANULE  2 /* log2 of the bytes that share a tag */
-#define ORIGIN_LINE     6 /* log2 of those of a row */
-#define ORIGIN_TAGS     (1u << (ORIGIN_LINE - ORIGIN_GRANULE))
-#define ORIGIN_OWNERS   (1ull << 39)
-#define ORIGIN_NEAR     3  /* log2 of the neighbours whose slots lie side by side, in one line of the cache */
-#define ORIGIN_ROW_BITS 24 /* of a row's number: tags for 1 GiB of the program's memory.  Beyond, nothing has one. */
+#define ORIGIN_GRANULE 2  /* log2 of the bytes that share a tag */
+#define ORIGIN_LINE    6  /* log2 of those of a line */
+#define ORIGIN_BLOCK   8  /* of those of which is known whether any has a tag */
+#define ORIGIN_CHUNK   20 /* of those whose tags are mapped together */
+#define ORIGIN_TAGS    (1u << (ORIGIN_LINE - ORIGIN_GRANULE))
+#define ORIGIN_MANY    (1u << (ORIGIN_CHUNK - ORIGIN_GRANULE))
+#define ORIGIN_PAGES   (ORIGIN_MANY * 4 / RT_PAGE)
 
-_Static_assert(IP_CLIENT_END >> ORIGIN_LINE <= ORIGIN_OWNERS, "a line's number leaves the bit of owners alone");
-
-struct origin_row {
-    u32 of[ORIGIN_TAGS];
+struct origin_chunk {
+    u64 number;               /* addr >> ORIGIN_CHUNK */
+    u32 *tags, *owners;       /* ORIGIN_MANY each; no owners: nothing in it has been on a stack */
+    u16 blocks[ORIGIN_PAGES]; /* for each page of tags, of which of its blocks something may have one */
+    u8 used[ORIGIN_PAGES];    /* whether the page has been written to since it was last given back */
 };
 
-/* A slot is key << ORIGIN_ROW_BITS | number of the row, from 1 on; 0: free.  A key is the line's number, for owners
- * with ORIGIN_OWNERS.  Half as many rows as slots. */
-extern u64 *origin_slots, origin_n_slots;
-extern struct origin_row *origin_rows;
+/* By a hash of their numbers; a free place has none. */
+extern struct origin_place {
+    u64 number;
+    struct origin_chunk *chunk;
+} *origin_places;
+extern u64 origin_n_places;
 
-static inline u64 origin_key(u64 addr) { return addr >> ORIGIN_LINE; }
-static inline u32 origin_place(u64 addr) { return (addr >> ORIGIN_GRANULE) & (ORIGIN_TAGS - 1); }
-
-/* The slot of a key, or the free one where it would be; there are slots. */
-static inline u64 *origin_slot(u64 key) {
-    u64 group = (key >> ORIGIN_NEAR) * 0x9e3779b97f4a7c15ull >> 20;
-    for (u64 i = group << ORIGIN_NEAR | (key & ((1u << ORIGIN_NEAR) - 1));; i++) {
-        u64 *s = &origin_slots[i & (origin_n_slots - 1)];
-        if (!*s || *s >> ORIGIN_ROW_BITS == key) return s;
+/* The chunk with the tags of addr, or NULL: nothing there has one. */
+static inline struct origin_chunk *origin_chunk_of(u64 addr) {
+    u64 number = addr >> ORIGIN_CHUNK;
+    for (u64 i = number * 0x9e3779b97f4a7c15ull >> 32;; i++) {
+        const struct origin_place *p = &origin_places[i & (origin_n_places - 1)];
+        if (p->number == number || !p->chunk) return p->chunk;
     }
 }
+static inline u32 origin_granule(u64 addr) { return (u32)(addr >> ORIGIN_GRANULE) & (ORIGIN_MANY - 1); }
 
-static inline struct origin_row *origin_row_of(u64 slot) { return &origin_rows[slot & ((1u << ORIGIN_ROW_BITS) - 1)]; }
-
-/* The tag of addr, or 0. */
-static inline u32 origin_tag(u64 addr) {
-    u64 slot = origin_slots ? *origin_slot(origin_key(addr)) : 0;
-    return slot ? origin_row_of(slot)->of[origin_place(addr)] : 0;
-}
-/* There is one: who owned the granule when it was set. */
-static inline u32 origin_owner(u64 addr) {
-    u64 slot = *origin_slot(origin_key(addr) | ORIGIN_OWNERS);
-    return slot ? origin_row_of(slot)->of[origin_place(addr)] : 0;
+/* Whether something in the block of granule i may have a tag. */
+static inline bool origin_noted(const struct origin_chunk *c, u32 i) {
+    const u32 block = i >> (ORIGIN_BLOCK - ORIGIN_GRANULE);
+    return c->blocks[block / 16] >> block % 16 & 1;
 }
 /* The granules of [lo, hi) have this tag; owner: which frame holds them, NULL: none. */
 void origin_set_tags(u64 lo, u64 hi, u32 tag, const u32 *owner);
+/* The same of up to a block. */
+static inline void origin_set_few(u64 lo, u64 hi, u32 tag, const u32 *owner) {
+    struct origin_chunk *c = origin_chunk_of(lo);
+    u32 first = origin_granule(lo), last = origin_granule(hi - 1);
+    if (c && last >= first && origin_noted(c, first) && origin_noted(c, last) && (!owner || c->owners)) {
+        for (u32 i = first; i <= last; i++) c->tags[i] = tag;
+        for (u32 i = first; owner && i <= last; i++) c->owners[i] = *owner;
+    } else {
+        origin_set_tags(lo, hi, tag, owner);
+    }
+}
 /* So many granules, all in one line, have these tags. */
 void origin_put_tags(u64 lo, u32 n, const u32 *tags, const u32 *owner);
 /* The tags of so many granules, ORIGIN_TAGS at most; 0 for those that have none. */

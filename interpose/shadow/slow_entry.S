@@ -11,6 +11,7 @@
 #define TS_STACK_SHARED 0x170
 #define TS_REDZONE    0x178
 #define TS_ACC_INFO   0x140
+#define TS_ACC_KIND   0x144
 #define TS_UMASK      0x0b8
 #define TS_VGPR       0x200
 #define TS_VVEC       0x340
@@ -549,6 +550,22 @@ rt_moves_stub:                          /* ORDER enum ip_move */
               vload16, vload16_zero, vload32, vstore16, vstore32
         .p2align 4                      /* IP_MOVES_STEP */
         jmp     move_\kind
+.endr
+
+/* Where origins are kept they go with what is moved, and C knows them: the same by number, in acc_kind. */
+        .p2align 4
+origin_move:
+        mov     %rcx, %fs:TS_ACC_ADDR
+        mov     %fs:0x08, %rcx
+        LIGHT rt_origin_move, light_flags, light_no, rt_resume_any
+
+        .globl  rt_origin_moves_stub
+        .p2align 4
+rt_origin_moves_stub:                   /* ORDER enum ip_move */
+.irp    kind, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18
+        .p2align 4                      /* IP_MOVES_STEP */
+        movb    $\kind, %fs:TS_ACC_KIND
+        jmp     origin_move
 .endr
 
         .text

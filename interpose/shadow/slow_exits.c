@@ -1,6 +1,7 @@
 /* The shadow's slow paths, by the full exit: what each exit of a translation asks for. */
 #include "abi/inline/described.h"
 #include "runtime/base/cpu.h"
+#include "shadow/origin.h"
 #include "shadow/shadow.h"
 #include "shadow/track.h"
 
@@ -43,7 +44,8 @@ _Static_assert(IP_MV_LOAD1 == 0 && IP_MV_SX1_4 == 4 && IP_MV_STORE1 == 9 && IP_M
                "ORDER ip_move, IP_U_*: rt_moves_stub");
 _Static_assert(IP_STORES_STEP == 16 && IP_STORES_FLAGS == 7 && IP_STORES_ANY == 14,
                "ORDER IP_STORES_*: rt_stores_stub");
-extern char rt_stores_stub[], rt_load_stub[], rt_light_stub[], rt_red_zone_stub[], rt_give_back_stub[], rt_moves_stub[];
+extern char rt_stores_stub[], rt_load_stub[], rt_light_stub[], rt_red_zone_stub[], rt_give_back_stub[], rt_moves_stub[],
+    rt_origin_moves_stub[];
 
 /* rt_give_back_stub: the CPU has registers of 64 bytes, and the legacy ones are left alone. */
 u8 rt_wide_marks;
@@ -53,7 +55,7 @@ void sh_symbols(u64 *symbols) {
     symbols[IP_SYM_STORES] = (u64)rt_stores_stub;
     symbols[IP_SYM_SLOW_LOAD] = (u64)rt_load_stub;
     symbols[IP_SYM_SLOW_LIGHT] = (u64)rt_light_stub;
-    symbols[IP_SYM_MOVES] = (u64)rt_moves_stub;
+    symbols[IP_SYM_MOVES] = (u64)(origins_kept() ? rt_origin_moves_stub : rt_moves_stub);
     symbols[IP_SYM_RED_ZONE] = (u64)rt_red_zone_stub;
     symbols[IP_SYM_GIVE_BACK] = (u64)(rt.chan->max_stackframe >= SH_GIVE_BACK ? rt_give_back_stub : rt_light_stub);
 }

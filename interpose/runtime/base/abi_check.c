@@ -29,6 +29,7 @@ AT(tmp, 0x0d8);
 AT(lahf, 0x09c);
 AT(acc_addr, 0x138);
 AT(acc_info, 0x140);
+AT(acc_kind, 0x144);
 AT(resume, 0x148);
 AT(stack_lo, 0x160);
 AT(stack_hi, 0x168);
