@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from itertools import islice
 
 from interpose.jit._native import ffi, lib
@@ -113,6 +113,13 @@ class Blocks:
             return None
         block = self.rows[at]
         return at if addr == block.addr or addr - block.addr < block.size else None
+
+    def any_in(self, start: int, end: int) -> bool:
+        """Does a block lie in a range, or a part of one?  Of blocks that are apart."""
+        at = bisect_left(range(self._count), start, key=lambda index: self.rows[index].addr)
+        if at < self._count and self.rows[at].addr < end:
+            return True
+        return at > 0 and self.rows[at - 1].addr + self.rows[at - 1].size > start
 
     def chunk_at(self, addr: int, kind: AllocKind) -> HeapBlock | None:
         """The chunk of a memory pool that an address lies in, or in whose red zone it does."""

@@ -16,7 +16,7 @@ from interpose.plain import cached_property
 
 from .blocks import Blocks
 from .heap import HeapBlock
-from .nesting import Arrangement, arrange
+from .nesting import Arrangement, arrange, holds
 from .options import LEAK_HEURISTICS
 
 TYPE_CHECKING = False
@@ -66,6 +66,9 @@ class LeakMemory(Protocol):
 
         They may hold red zones and dead stack: only words that :meth:`valid_words` admits count.
         """
+
+    def readable(self) -> Iterable[tuple[int, int]]:
+        """What the program may read, by address, whether it is looked at or not."""
 
     def read(self, addr: int, length: int, /) -> bytes | None:
         """A copy of client memory, None if it cannot be read as a whole."""
@@ -249,13 +252,27 @@ def search(
     if nest is not None and nest.dropped:
         # Not even the words of the outer ones are roots.
         hits = rows_of(hit for hit in _decoded(hits) if hit.holder >= 0 or not nest.is_dropped(hit.where))
+    closed = _closed(parts, memory)
+    if closed:
+        targets = ((parts.rows[hit.block].addr + hit.offset, hit) for hit in _decoded(hits))
+        hits = rows_of(hit for target, hit in targets if not holds(closed, target))
     for value in memory.registers():
-        if (block := parts.find(value)) is not None:
+        if (block := parts.find(value)) is not None and not holds(closed, value):
             hits.extend((0, value - parts[block].addr, _NO_HOLDER << 32 | block))
     if nest is not None and nest.owners is not None:
         hits = rows_of(_of_blocks(_decoded(hits), nest, nest.owners))
     overlaps = nest.overlaps if nest is not None else ()
     return LeakSearch(found, hits, Heuristics(heuristics, memory), checked, overlaps)
+
+
+def _closed(blocks: Blocks, memory: LeakMemory) -> list[tuple[int, int]]:
+    """Where blocks lie that the program cannot read: what points there is no pointer, as under Valgrind."""
+    closed, at = list[tuple[int, int]](), 0
+    for start, end in (*memory.readable(), (1 << 64, 1 << 64)):
+        if at < start and blocks.any_in(at, start):
+            closed.append((at, start))
+        at = max(at, end)
+    return closed
 
 
 def _of_blocks(hits: Iterable[Hit], nest: Arrangement, owners: Sequence[int]) -> Iterator[Hit]:

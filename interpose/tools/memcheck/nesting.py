@@ -13,7 +13,7 @@ from .heap import CHUNKS, AllocKind, HeapBlock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from dataclasses import dataclass, field
 else:
     from interpose.records import dataclass, field
@@ -40,8 +40,13 @@ class Arrangement:
 
     def is_dropped(self, addr: int) -> bool:
         """Whether an address lies in a block that was dropped."""
-        at = bisect_right(self.dropped, (addr, 1 << 64)) - 1
-        return at >= 0 and self.dropped[at][0] <= addr < self.dropped[at][1]
+        return holds(self.dropped, addr)
+
+
+def holds(ranges: Sequence[tuple[int, int]], addr: int) -> bool:
+    """Whether one of some ranges, which are by address, has an address in it."""
+    at = bisect_right(ranges, (addr, 1 << 64)) - 1
+    return at >= 0 and addr < ranges[at][1]
 
 
 def _holds_none(block: HeapBlock) -> bool:

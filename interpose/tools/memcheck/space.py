@@ -226,6 +226,9 @@ class ClientSpace:
                     found.append(part)
         return found
 
+    def readable(self) -> Iterable[tuple[int, int]]:
+        return [(mapping.lo, mapping.hi) for mapping in self._reader.mappings() if mapping.prot & PROT_READ]
+
     def _written(self, mapping: Mapping) -> list[tuple[int, int]]:
         """The parts of a mapping that may have something in them: of most stacks and heaps little is used."""
         if mapping.kind not in ("anonymous", "brk") or mapping.is_shared or mapping.hi - mapping.lo < _SMALL:

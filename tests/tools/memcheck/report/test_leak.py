@@ -30,6 +30,8 @@ class Memory:
     bad: set[int] = field(default_factory=set)
     values: list[int] = field(default_factory=list)
     unreadable: set[int] = field(default_factory=set)
+    closed: tuple[int, int] = (0, 0)
+    """What the program may not read."""
     size: int = 0x4000
     nudge: int = 0
     asked: list[int] = field(default_factory=list)
@@ -43,6 +45,9 @@ class Memory:
             (TABLES, TABLES + self.size),
             (HEAP, HEAP + self.size),
         ]
+
+    def readable(self):
+        return [(0, self.closed[0]), (self.closed[1], 1 << 47)]
 
     def read(self, addr: int, length: int) -> bytes | None:
         if any(addr <= page < addr + length for page in self.unreadable):
@@ -173,6 +178,21 @@ def test_undefined_and_unaddressable_words_are_no_pointers():
 
 def test_registers_are_roots():
     assert run(Memory(values=[at(1), at(2, 4), 5]), blocks(16, 16, 16)).state == [D, R, P]
+
+
+def test_what_points_where_nothing_can_be_read_is_no_pointer():
+    memory = Memory(
+        words={GLOBALS: at(0), GLOBALS + 8: at(1, 15), GLOBALS + 16: at(1, 16)},
+        values=[at(2), at(3)],
+        closed=(at(1, 16), at(3)),
+    )
+    assert run(memory, blocks(16, 32, 16, 16)).state == [R, P, D, R]
+    memory.closed = (at(1, 15), at(3))
+    assert run(memory, blocks(16, 32, 16, 16)).state == [R, D, D, R]
+    memory.closed = (at(0), at(3, 1))
+    assert run(memory, blocks(16, 32, 16, 16)).state == [D, D, D, D]
+    memory.closed = (at(0, 16), at(1))  # between blocks
+    assert run(memory, blocks(16, 32, 16, 16)).state == [R, P, R, R]
 
 
 def test_only_aligned_words_count():
