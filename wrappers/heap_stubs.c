@@ -298,14 +298,14 @@ PUBLIC size_t SYM(10180, C_LIB, malloc_size)(void *p) {
 ALSO(SYM(10180, SOMALLOC, malloc_size), SYM(10180, C_LIB, malloc_size));
 
 PUBLIC int SYM(10140, C_LIB, mallopt)(int cmd, int value) {
-    (void)cmd;
-    (void)value;
+    look_at((u64)cmd);
+    look_at((u64)value);
     return 1;
 }
 ALSO(SYM(10140, SOMALLOC, mallopt), SYM(10140, C_LIB, mallopt));
 
 PUBLIC int SYM(10150, C_LIB, malloc_trim)(size_t pad) {
-    (void)pad;
+    look_at(pad);
     return 0;
 }
 ALSO(SYM(10150, SOMALLOC, malloc_trim), SYM(10150, C_LIB, malloc_trim));

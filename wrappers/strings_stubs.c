@@ -70,9 +70,10 @@ INLINE void copy_down(uchar *d, const uchar *s, size_t n) { /* from their ends *
 INLINE void copy_bytes(void *dst, const void *src, size_t n) {
     uchar *d = dst;
     const uchar *s = src;
+    if (d == s) return; /* as in Valgrind: nothing is looked at */
     if (n >= BULK_BYTES && request(IP_HR_COPY, (u64)dst, (u64)src, n, 0, 0)) return;
     /* One instruction for each way, as an error has one context for each. */
-    if (d <= s)
+    if (d < s)
         for (; n; n--) {
             *d++ = *s++;
             __asm__("" : "+r"(n));
@@ -86,7 +87,7 @@ INLINE void copy_bytes(void *dst, const void *src, size_t n) {
 INLINE void copy_any(void *dst, const void *src, size_t n) {
     uchar *d = dst;
     const uchar *s = src;
-    if (d == s) return; /* as in Valgrind: nothing is looked at */
+    if (d == s) return; /* the same */
     if (n >= BULK && request(IP_HR_COPY, (u64)dst, (u64)src, n, 0, 0)) return;
     if (d <= s || d >= s + n)
         copy_up(d, s, n);

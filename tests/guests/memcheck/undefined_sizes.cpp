@@ -30,6 +30,8 @@ int main() {
     p = malloc(10);
     if (malloc_usable_size(undefined(p)) != 10) return 1;
     free(p);
+    mallopt((int)undefined((size_t)M_PERTURB), (int)undefined((size_t)3));
+    malloc_trim(undefined((size_t)0));
     struct mallinfo info = mallinfo();
     return info.uordblks == 12345 || info.arena == 12345 || info.keepcost == 12345;
 }
