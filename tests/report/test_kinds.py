@@ -10,7 +10,7 @@ from interpose.formats.report import model
 from interpose.report import core_errors
 from interpose.report.suppressions import CORE_ERRORS
 from interpose.reporting.rules import RULES
-from interpose.tools.memcheck.errors import KINDS, LEAK_XML
+from interpose.tools.memcheck.errors import KINDS, LEAK_XML, ErrorRecord, suppression_component
 
 ROOT = Path(__file__).parents[2]
 FORMATS = ROOT / "interpose" / "formats" / "report"
@@ -56,3 +56,16 @@ def test_core_kinds_can_be_suppressed() -> None:
 def test_the_specification_names_each() -> None:
     text = (ROOT / "docs" / "spec" / "output.md").read_text()
     assert {name for name in ALL if not re.search(rf"\b{name}\b", text)} == set()
+
+
+def test_generated_suppressions_can_be_read() -> None:
+    """A line beside the frames that a kind gives its suppressions is one that files may have."""
+    read = suppression_component().kinds
+    for kind, row in KINDS.items():
+        record = ErrorRecord(kind, size=8, text="f(x)")
+        written = row.supp_extra(record)
+        name = row.suppression(record) if callable(row.suppression) else row.suppression
+        extra = read[name]
+        assert (written is None) == (extra is None), kind
+        if extra is not None and written is not None:
+            assert extra.parse(written) == written

@@ -187,6 +187,22 @@ class _Row:
     """The origin of the value follows, if known."""
     extra: Callable[[ErrorRecord], Hashable] = lambda record: None
     supp_extra: Callable[[ErrorRecord], str | None] = lambda record: None
+    """The line between kind and frames of a suppression that is generated for it."""
+    supp_line: Extra | None = None
+    """How that line is read and compared, if there is one."""
+
+
+class ParamExtra(ExactExtra):
+    """The name of a parameter, in which the elements of a vector are numbered: `writev(vector[1])`."""
+
+    def matches(self, value: str | None, error: Error) -> bool:
+        """By the name as it stands; in files of Valgrind 3.19 `[...]` stands for any element."""
+        name = error.suppression_extra
+        if value in (None, name) or not name:
+            return value in (None, name)
+        import re
+
+        return value == re.sub(r"\[\d+\]", "[...]", name)
 
 
 def _text(record: ErrorRecord) -> str:
@@ -195,6 +211,8 @@ def _text(record: ErrorRecord) -> str:
 
 _FREE = "Invalid free() / delete / delete[] / realloc()"
 _PARAM = "Syscall param {0.text} "
+_PARAM_LINE = ParamExtra(required=True)
+_FISHY_LINE = ExactExtra(required=False, form=r"[^()\s]+\([^()]*\)")
 
 KINDS: dict[ErrKind, _Row] = {
     ErrKind.READ: _Row(
@@ -234,6 +252,7 @@ KINDS: dict[ErrKind, _Row] = {
         origin=True,
         extra=_text,
         supp_extra=_text,
+        supp_line=_PARAM_LINE,
     ),
     ErrKind.PARAM_UNADDR: _Row(
         "SyscallParam",
@@ -242,6 +261,7 @@ KINDS: dict[ErrKind, _Row] = {
         address=True,
         extra=_text,
         supp_extra=_text,
+        supp_line=_PARAM_LINE,
     ),
     ErrKind.PARAM_UNDEF: _Row(
         "SyscallParam",
@@ -251,6 +271,7 @@ KINDS: dict[ErrKind, _Row] = {
         origin=True,
         extra=_text,
         supp_extra=_text,
+        supp_line=_PARAM_LINE,
     ),
     ErrKind.CHECK_UNADDR: _Row(
         "ClientCheck",
@@ -273,7 +294,9 @@ KINDS: dict[ErrKind, _Row] = {
     ),
     ErrKind.OVERLAP: _Row("Overlap", "Overlap", _overlap, extra=_text),
     ErrKind.POOL: _Row("InvalidMemPool", "Mempool", "Illegal memory pool address".format, address=True),
-    ErrKind.FISHY: _Row("FishyValue", "FishyValue", _fishy, extra=_text, supp_extra=_text),
+    ErrKind.FISHY: _Row(
+        "FishyValue", "FishyValue", _fishy, extra=_text, supp_extra=_text, supp_line=_FISHY_LINE
+    ),
     ErrKind.REALLOC_ZERO: _Row(
         "ReallocSizeZero", "ReallocZero", "{0.text}() with size 0".format, address=True
     ),
@@ -356,25 +379,8 @@ class LeakExtra:
         return value is None or error.leak_kind in value
 
 
-class ParamExtra(ExactExtra):
-    """The name of a parameter, in which the elements of a vector are numbered: `writev(vector[1])`."""
-
-    def matches(self, value: str | None, error: Error) -> bool:
-        """By the name as it stands; in files of Valgrind 3.19 `[...]` stands for any element."""
-        name = error.suppression_extra
-        if value in (None, name) or not name:
-            return value in (None, name)
-        import re
-
-        return value == re.sub(r"\[\d+\]", "[...]", name)
-
-
 def suppression_component() -> Component:
     """The suppression kinds of this tool, from the table of kinds."""
-    extras: dict[str, Extra] = {
-        "Param": ParamExtra(required=True),
-        "FishyValue": ExactExtra(required=False, form=r"[^()\s]+\([^()]*\)"),
-    }
     # Of Valgrind's kinds we report all but CoreMem, which its files may have.
     kinds: dict[str, Extra | None] = {"Leak": LeakExtra(), "CoreMem": None}
     for kind, row in KINDS.items():
@@ -383,7 +389,7 @@ def suppression_component() -> Component:
         else:
             names = [row.suppression]
         for name in names:
-            kinds[name] = extras.get(name)
+            kinds[name] = row.supp_line
     return Component(COMPONENT, kinds, {"Value0": "Cond", "BadSize": "UnsafeZeroSize"})
 
 
