@@ -206,7 +206,7 @@ def place(descriptors: Sequence[int]) -> int:
 
 
 def main_stack_size(config: Config) -> int:
-    """Bytes of the main thread's stack: --main-stacksize, or min(max(ulimit, 1 MB), 16 MB)."""
+    """Bytes of the main thread's stack at first: --main-stacksize, or min(max(ulimit, 1 MB), 16 MB)."""
     if config.core.main_stacksize > 0:
         return config.core.main_stacksize
     soft, _ = system.limit(lib.IP_LIMIT_STACK)

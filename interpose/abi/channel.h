@@ -162,7 +162,7 @@ struct ip_chan {
     uint64_t config_flags; /* IP_C_* */
     uint64_t stop_after;   /* blocks, 0 = never */
     uint64_t evict;        /* drop translations every so many exits, 0 = never */
-    uint64_t main_stack;   /* bytes */
+    uint64_t main_stack;   /* bytes, with what it has grown by */
     uint64_t verbosity;
     uint64_t num_callers;
     uint64_t data_end;       /* the program's brk, 0: it never asked */

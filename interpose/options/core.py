@@ -115,6 +115,11 @@ def parse_minimum_address(text: str) -> int:
 
 
 def _removed_precise_exceptions(text: str) -> None:
+    if text == "no":
+        raise BadValue(
+            "--vex-iropt-precise-memory-exns is obsolete",
+            "Use --vex-iropt-register-updates=unwindregs-at-mem-access instead",
+        )
     raise BadValue(
         "--vex-iropt-precise-memory-exns is obsolete",
         "Use --vex-iropt-register-updates=allregs-at-mem-access instead",
@@ -324,7 +329,7 @@ class CoreOptions(Table):
     main_stacksize: int = Integer(
         "stack of the main thread in bytes; without it, it grows as ulimit -s allows",
         0,
-        shown="min(max(current ulimit,1MB),16MB)",
+        shown="max(current ulimit,1MB)",
     )
 
     # ---- section 4 -----------------------------------------------------------------------------
@@ -472,7 +477,7 @@ class CoreOptions(Table):
     trace_signals: bool = YesNo("show the handling of signals", dynamic=True)
     trace_symtab: bool = YesNo("show the reading of symbols", dynamic=True)
     trace_symtab_patt: str = Text("only of objects whose name matches", "*", metavar="<patt>")
-    trace_cfi: bool = YesNo("show call-frame information; none is used here", dynamic=True, status=IGNORED)
+    trace_cfi: bool = YesNo("show the reading of call-frame information", dynamic=True, status=IGNORED)
     debug_dump: str | None = Choice(
         "print debug information",
         ("syms", "line", "frames"),

@@ -246,6 +246,16 @@ def test_small_stack(ends: str, tool: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
+def test_the_size_of_an_overflown_stack(ends: str, tool: str) -> None:
+    """With what it has grown by, which is more than it has at first."""
+    limit = 64 << 20
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    done = run(ours(tool, ends, "deeper", "0"), preexec_fn=limited(STACK=(limit, hard)))
+    assert done.returncode == -signal.SIGSEGV
+    assert f"The main thread stack size used in this run was {limit}." in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("tool", TOOLS)
 def test_small_files(ends: str, tool: str) -> None:
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     assert run(ours(tool, ends, "exit", "5"), preexec_fn=limited(FSIZE=(1024, hard))).returncode == 5

@@ -211,6 +211,7 @@ def test_unknown_options(word):
         "--log-socket=1.2.3.4:0",
         "--resync-filter=yes",
         "--vex-iropt-precise-memory-exns=yes",
+        "--vex-iropt-precise-memory-exns=no",
         "--valgrind-stacksize=4096",
         "--px-default=zz",
     ],

@@ -460,6 +460,7 @@ static bool grow_main(struct tstate *ts, u64 addr) {
         return false;
     mm_added(ts, &s, MM_SHADOW_APART);
     rt.stack_lo = lo;
+    rt.chan->main_stack = rt.stack_top - lo;
     rt_hook_stack_grown(ts, lo, hi, rt.stack_top);
     return true;
 }

@@ -27,12 +27,19 @@ static void *spin_not(void *arg) {
     return arg;
 }
 
+static int deeper(int depth) {
+    volatile char frame[1 << 16];
+    frame[0] = 1;
+    return depth < 0 ? depth : deeper(depth + 1) + frame[0];
+}
+
 int main(int argc, char **argv) {
     const char *how = argv[1];
     int n = argc > 2 ? atoi(argv[2]) : 0;
     if (!strcmp(how, "exit")) return n;
     if (!strcmp(how, "signal")) raise(n);
     if (!strcmp(how, "fault")) return *(volatile int *)8;
+    if (!strcmp(how, "deeper")) return deeper(n);
     if (!strcmp(how, "leak")) {
         memset(malloc(100), 1, 100);
         how = "sleep";
