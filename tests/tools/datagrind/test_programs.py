@@ -123,6 +123,11 @@ def test_call_stacks(tmp_path: Path) -> None:
     assert found.stacks("at_end") == [["main"]]
 
 
+def test_a_long_handler_where_the_stack_is_deep(tmp_path: Path) -> None:
+    """A look at every frame for each of its indirect jumps would take minutes."""
+    run([str(compile_guest("handler_deep.c", tmp_path))], Path("/dev/null"))
+
+
 def test_return_addresses_lie_in_the_calls(tmp_path: Path) -> None:
     found = recorded("contexts.c", tmp_path)
     (leaf,) = found.writers("in_leaf")

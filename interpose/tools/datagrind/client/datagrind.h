@@ -178,11 +178,12 @@ struct dg_thread {
     struct dg_node none;
     struct dg_seen *seen; /* sets of DG_WAYS, newest first */
     struct dg_frame *frames;
+    u32 *handlers; /* places in frames of those of handlers */
     u64 fs, gs;
     const struct ip_tr_block *newest; /* the block that ran last */
     u64 stack;                        /* what tells call stacks apart (stacks.c) */
     u32 n_frames, cap_frames;
-    u32 n_handlers; /* frames of handlers */
+    u32 n_handlers, cap_handlers;
     u32 n_sets, evicted;
     u32 n_nodes;
     u32 recent_bytes; /* of definitions with many contexts */

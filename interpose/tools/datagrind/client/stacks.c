@@ -56,18 +56,33 @@ static bool has_left(const struct dg_frame *f, u64 sp) {
     return f->interrupted && near < far;
 }
 
-/* A thread may have left a handler on a stack of its own, which may lie anywhere. */
+/* A thread may have left a handler on a stack of its own, which may lie anywhere.  Each indirect jump asks, so only the
+ * handlers' frames are looked at: what they interrupted may be deep. */
 void dg_drop_handlers(struct dg_thread *t, u64 sp) {
-    for (u32 i = t->n_frames; t->n_handlers && i-- > 0;) {
-        if (!has_left(&t->frames[i], sp)) continue;
-        while (t->n_frames > i) dg_pop(t);
+    for (u32 i = t->n_handlers; i-- > 0;) {
+        u32 frame = t->handlers[i];
+        if (!has_left(&t->frames[frame], sp)) continue;
+        while (t->n_frames > frame) dg_pop(t);
     }
+}
+
+static void more_handlers(struct dg_thread *t) {
+    u32 cap = t->cap_handlers ? t->cap_handlers * 2 : 1024;
+    u32 *more = rt_pages(cap * sizeof *more);
+    if (t->handlers) {
+        memcpy(more, t->handlers, t->n_handlers * sizeof *more);
+        rt_free_pages(t->handlers, t->cap_handlers * sizeof *more);
+    }
+    t->handlers = more;
+    t->cap_handlers = cap;
 }
 
 void dg_handler(struct dg_thread *t, u64 pc, u64 interrupted, u64 sp) {
     u32 before = t->n_frames;
     dg_push(t, (struct dg_frame){.slot = sp, .ret = pc + 1, .interrupted = interrupted}, dg_mix(pc + 1));
-    t->n_handlers += t->n_frames - before;
+    if (t->n_frames == before) return;
+    if (t->n_handlers == t->cap_handlers) more_handlers(t);
+    t->handlers[t->n_handlers++] = before;
 }
 
 void dg_handler_returned(struct dg_thread *t, u64 sp) {
