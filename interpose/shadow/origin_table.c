@@ -33,19 +33,13 @@ static u32 *new_words(void) {
     return words;
 }
 
-static struct origin_place *place_for(u64 number) {
-    u64 i = number * 0x9e3779b97f4a7c15ull >> 32;
-    while (origin_places[i & (origin_n_places - 1)].chunk) i++;
-    return &origin_places[i & (origin_n_places - 1)];
-}
-
 static void more_places(void) {
     struct origin_place *old = origin_places;
     u64 n = origin_n_places;
     origin_n_places = 4 * n;
     origin_places = rt_pages(origin_n_places * sizeof *origin_places);
     for (u64 i = 0; i < n; i++)
-        if (old[i].chunk) *place_for(old[i].number) = old[i];
+        if (old[i].chunk) *origin_place_of(old[i].number) = old[i];
     if (old != first_places) rt_free_pages(old, n * sizeof *old);
 }
 
@@ -64,7 +58,7 @@ static struct origin_chunk *chunk_for(u64 addr, bool owned) {
         c = &spare[--n_spare];
         c->number = addr >> ORIGIN_CHUNK;
         c->tags = new_words();
-        *place_for(c->number) = (struct origin_place){c->number, c};
+        *origin_place_of(c->number) = (struct origin_place){c->number, c};
     }
     if (owned && !c->owners) c->owners = new_words();
     return c;

@@ -29,14 +29,15 @@ extern struct origin_place {
 } *origin_places;
 extern u64 origin_n_places;
 
-/* The chunk with the tags of addr, or NULL: nothing there has one. */
-static inline struct origin_chunk *origin_chunk_of(u64 addr) {
-    u64 number = addr >> ORIGIN_CHUNK;
+/* The place of the chunk with this number, or the free one where it would be. */
+static inline struct origin_place *origin_place_of(u64 number) {
     for (u64 i = number * 0x9e3779b97f4a7c15ull >> 32;; i++) {
-        const struct origin_place *p = &origin_places[i & (origin_n_places - 1)];
-        if (p->number == number || !p->chunk) return p->chunk;
+        struct origin_place *p = &origin_places[i & (origin_n_places - 1)];
+        if (p->number == number || !p->chunk) return p;
     }
 }
+/* The chunk with the tags of addr, or NULL: nothing there has one. */
+static inline struct origin_chunk *origin_chunk_of(u64 addr) { return origin_place_of(addr >> ORIGIN_CHUNK)->chunk; }
 static inline u32 origin_granule(u64 addr) { return (u32)(addr >> ORIGIN_GRANULE) & (ORIGIN_MANY - 1); }
 
 /* Whether something in the block of granule i may have a tag. */
