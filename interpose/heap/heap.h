@@ -40,6 +40,9 @@ struct ip_heap_span *heap_span_new(u64 bytes);
 struct ip_heap_span *heap_span_again(u64 bytes);
 /* Give the units back; contents are dropped; no block lies there any more. */
 void heap_span_free(struct ip_heap_span *s);
+/* Ask for huge pages in [lo, lo + bytes), which has room for one, and where it is to be present, for all of it now.
+ * False: nobody asked.  One that takes longer than the small pages in its place is the last. */
+bool heap_want_huge(u64 lo, u64 bytes, bool present);
 /* Narrow [lo, hi), which holds addr, so that it holds no arena that addr is not in. */
 void heap_keep_out(u64 addr, u64 *lo, u64 *hi);
 /* The span that addr lies in, or NULL. */
@@ -93,6 +96,7 @@ extern u64 heap_freed_due;
 void heap_freed_much(void);
 /* A block of so many bytes goes into the quarantine: is what is kept about it to be given back at once? */
 bool heap_gives_back(u64 bytes);
+u64 heap_processor_time(int clock); /* in microseconds */
 static inline u64 heap_freed(void) { return heap_table->bytes_allocated - heap_table->live_bytes; }
 static inline bool heap_has_freed_much(void) { return rt_unlikely((i64)(heap_freed() - heap_freed_due) >= 0); }
 

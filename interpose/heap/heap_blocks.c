@@ -37,8 +37,7 @@ static u64 chunk_of_many(u64 bytes) {
     u64 lo = (u64)rt_pages(2 * bytes), at = RT_ROUND_UP(lo, bytes);
     if (at > lo) rt_free_pages((void *)lo, at - lo);
     if (at < lo + bytes) rt_free_pages((void *)(at + bytes), lo + bytes - at);
-    sys3(__NR_madvise, (long)at, (long)bytes, MADV_HUGEPAGE);
-    sys3(__NR_madvise, (long)at, (long)bytes, MADV_POPULATE_WRITE);
+    heap_want_huge(at, bytes, true);
     return at;
 }
 

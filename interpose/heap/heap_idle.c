@@ -135,11 +135,13 @@ static u64 unused(void) {
     return living < in_spans ? in_spans - living : 0;
 }
 
-static u64 processor_time(void) { /* microseconds */
+u64 heap_processor_time(int clock) {
     u64 t[2];
-    if (sys2(__NR_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, (long)t) < 0) return 0;
+    if (sys2(__NR_clock_gettime, clock, (long)t) < 0) return 0;
     return t[0] * 1000000 + t[1] / 1000;
 }
+
+static u64 processor_time(void) { return heap_processor_time(CLOCK_PROCESS_CPUTIME_ID); }
 
 static void swept(u64 step) {
     heap_freed_due = heap_freed() + step;
