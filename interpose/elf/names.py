@@ -106,7 +106,7 @@ class NameTables:
             return False
 
     def _linked_places(self, file: OpenFile, rows: list[tuple[int, ...]], names: bytes) -> list[str]:
-        """Where the file that .gnu_debuglink names would be."""
+        """Where the file that .gnu_debuglink names is."""
         at = names.find(b".gnu_debuglink\0")
         row = next((row for row in rows if row[0] == at), None)
         if at < 0 or row is None:
@@ -115,7 +115,7 @@ class NameTables:
         own = os.path.realpath(self.path)
         folder = os.path.dirname(own)
         places = [f"{folder}/{link}", f"{folder}/.debug/{link}", f"{DEBUG_ROOT}{folder}/{link}"]
-        return [place for place in places if os.path.realpath(place) != own]
+        return [place for place in places if os.path.exists(place) and os.path.realpath(place) != own]
 
 
 def _grams(tables: list[bytes]) -> Any:

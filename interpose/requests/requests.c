@@ -89,6 +89,14 @@ static bool is_ahead(u64 resolver, u64 target) {
                                        __ATOMIC_RELAXED);
 }
 
+/* What an indirect function chose.  Each library that has a relocation for it has its resolver run. */
+static void chosen(struct tstate *ts, const u64 w[6], u64 next_pc) {
+    struct rt_state now = rt_state_now();
+    if (rt_choice_is_told(w[1], w[2], now)) return;
+    if (!is_ahead(w[1], w[2])) ask(ts, w, next_pc, 0);
+    rt_choice_told(w[1], w[2], now);
+}
+
 /* False: nobody here knows it. */
 static bool answer_here(struct tstate *ts, u64 code, const u64 args[5], u64 *result) {
     switch (code) {
@@ -101,7 +109,6 @@ static bool answer_here(struct tstate *ts, u64 code, const u64 args[5], u64 *res
     case INTERPOSE_RQ_STACK_REGISTER: *result = rt_client_stack_register(args[0], args[1]); return true;
     case INTERPOSE_RQ_STACK_DEREGISTER: rt_client_stack_deregister(args[0]); return true;
     case INTERPOSE_RQ_STACK_CHANGE: rt_client_stack_change(args[0], args[1], args[2]); return true;
-    case INTERPOSE_RQ_ADD_IFUNC_TARGET: *result = 0; return is_ahead(args[0], args[1]);
     case INTERPOSE_RQ_INNER_THREADS: /* these are of Valgrind's insides */
     case INTERPOSE_RQ_VEX_INIT_FOR_IRI:
     case INTERPOSE_RQ_FREERES_DONE:
@@ -127,6 +134,9 @@ void rt_client_request(struct tstate *ts, u64 next_pc) {
         if (!args[0]) result = 0;
     } else if (code == INTERPOSE_RQ_HOOK) {
         result = rt_hooked_call(ts, args[0]);
+    } else if (code == INTERPOSE_RQ_ADD_IFUNC_TARGET) {
+        chosen(ts, w, next_pc);
+        result = 0;
     } else if (!rt_hook_request(ts, code, args, &result) && !answer_here(ts, code, args, &result)) {
         result = ask(ts, w, next_pc, result);
     }

@@ -34,6 +34,9 @@ struct rt_state rt_state_now(void);
 /* Has such a request been answered so that it still holds?  Then that is done again. */
 bool rt_standing_answer(const u64 words[6], struct rt_state now, u64 *result);
 void rt_keep_answer(const u64 words[6], struct rt_state then, const struct ip_slot *s);
+/* Does the supervisor know already that this resolver chose this target? */
+bool rt_choice_is_told(u64 resolver, u64 target, struct rt_state now);
+void rt_choice_told(u64 resolver, u64 target, struct rt_state then);
 
 /* ---- hook_request.c ---------------------------------------------------------------- */
 /* A hooked call whose frame (abi/hook.h) is there asks what to do: enum ip_hook_answer. */

@@ -1,5 +1,6 @@
-/* Answers of the supervisor that stand until something changes (IP_ANSWER_STANDS): test programs ask for the number of
- * errors after each of their steps, and the answer is mostly the one before. */
+/* What the supervisor need not be asked or told again until something changes: answers (IP_ANSWER_STANDS), for test
+ * programs ask for the number of errors after each of their steps, and the answer is mostly the one before; and what
+ * indirect functions chose, for each library that uses memcpy has its resolver run. */
 #include "requests/requests.h"
 #include "runtime/core/errors.h"
 
@@ -44,5 +45,37 @@ void rt_keep_answer(const u64 w[6], struct rt_state then, const struct ip_slot *
         .age = then.age, .errors = then.errors, .result = slot->r[0], .pid = rt.pid, .len = (u32)slot->r[2]};
     memcpy(s->words, w, sizeof s->words);
     memcpy(s->data, slot->data, s->len);
+    rt_unlock(&lock);
+}
+
+#define CHOICES 512 /* in sets of two neighbours */
+
+static struct choice {
+    u64 resolver, target, age;
+    u32 pid;
+} choices[CHOICES];
+
+static struct choice *set_of(u64 resolver, u64 target) {
+    u64 h = (resolver ^ target << 32 ^ target >> 32) * 0x9e3779b97f4a7c15ull;
+    return &choices[h >> 32 & (CHOICES - 2)];
+}
+
+static bool is_told(const struct choice *c, u64 resolver, u64 target, u64 age) {
+    return c->resolver == resolver && c->target == target && c->age == age && c->pid == rt.pid;
+}
+
+bool rt_choice_is_told(u64 resolver, u64 target, struct rt_state now) {
+    const struct choice *set = set_of(resolver, target);
+    if (!rt_trylock(&lock)) return false;
+    bool told = is_told(set, resolver, target, now.age) || is_told(set + 1, resolver, target, now.age);
+    rt_unlock(&lock);
+    return told;
+}
+
+void rt_choice_told(u64 resolver, u64 target, struct rt_state then) {
+    struct choice *set = set_of(resolver, target);
+    if (!rt_trylock(&lock)) return;
+    set[1] = set[0];
+    set[0] = (struct choice){.resolver = resolver, .target = target, .age = then.age, .pid = rt.pid};
     rt_unlock(&lock);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -156,6 +157,21 @@ def test_indirect_functions_of_an_opened_library_are_wrapped_at_once(check: Chec
     program = build("chosen.c", "ours")
     check(program, str(library), native=native, wrapped=native, engines=ENGINES)
     check(program, str(library), native=None, wrapped=wrapped, env=env)
+
+
+def test_what_resolvers_choose_is_told_once(run: Callable, build: Build, tmp_path: Path) -> None:
+    """Each library that uses memcpy has its resolver run: the supervisor need not be asked again."""
+    library = build("lengths.c", "valgrind", "-shared", "-fPIC", "-fno-builtin", "-Wl,-z,now")
+    copies = [shutil.copy(library, tmp_path / f"copy{i}.so") for i in range(30)]
+    program = build("basic.c", "valgrind")
+
+    def asked(count: int) -> int:
+        env = {"LD_PRELOAD": ":".join(map(str, copies[:count]))}
+        told = run("memcheck", program, options=("-d", "-d", "--cache=no"), env=env).err.splitlines()
+        assert sum(": mapped 0x" in line for line in told) > count
+        return sum(": request 0x" in line for line in told)
+
+    assert 0 < asked(1) == asked(30)
 
 
 def test_threads_see_a_wrapper_as_soon_as_it_is_loaded(check: Check, build: Build) -> None:
