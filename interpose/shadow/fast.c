@@ -11,8 +11,6 @@
 #include "shadow/shadow.h"
 #include "shadow/track.h"
 
-static const struct ip_exit *const exits = (const struct ip_exit *)(IP_META_BASE + (u64)IP_META_EXITS);
-
 u32 rt_a_word(u64 a_byte); /* entry.S: all ones where there are no A bits */
 int rt_light(struct tstate *ts);
 int rt_origin_move(struct tstate *ts);
@@ -661,7 +659,7 @@ static bool give_back(struct tstate *ts, bool red_zone) {
 }
 
 int rt_light(struct tstate *ts) {
-    const struct ip_exit *x = exits + ts->exit_id;
+    const struct ip_exit *x = rt_exits + ts->exit_id;
     ts->target = x->patch;
     bool done;
     switch (x->kind_aux & 0xff) {
@@ -683,7 +681,7 @@ int rt_origin_move(struct tstate *ts) {
     u32 info = ts->acc_info;
     bool done = false;
     if (!(ts->umask & info & IP_MOVE_DEFINED) && may_look(ts)) {
-        if (on_stack(ts, at)) ts->pc = exits[ts->exit_id].key; /* whose frame is asked for */
+        if (on_stack(ts, at)) ts->pc = rt_exits[ts->exit_id].key; /* whose frame is asked for */
         done = told_move(ts, (enum ip_move)(ts->acc_kind & 0xff), at, info >> IP_MOVE_REG_SHIFT);
         looked();
     }

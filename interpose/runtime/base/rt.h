@@ -146,6 +146,11 @@ static inline u64 rt_seg_base(const struct tstate *ts, u32 seg) {
     return seg == IP_SEG_FS ? ts->client_fs : seg == IP_SEG_GS ? ts->client_gs : 0;
 }
 
+/* ---- The translator's tables ---------------------------------------------- */
+#define RT_META(type, offset) ((const type *)(IP_META_BASE + (u64)(offset)))
+static const struct ip_exit *const rt_exits = RT_META(struct ip_exit, IP_META_EXITS);
+static const u8 *const rt_pcs = RT_META(u8, IP_META_PCS); /* for ip_pc_of */
+
 /* ---- Global state --------------------------------------------------------- */
 struct rt_global {
     struct ip_chan *chan;       /* == IP_CHAN_BASE */

@@ -13,10 +13,8 @@
 #include "abi/inline/points.h"
 #include "abi/inline/tt_hash.h"
 
-#define META(off) (IP_META_BASE + (u64)(off))
-static const struct ip_exit *const exits = (const struct ip_exit *)META(IP_META_EXITS);
-static const struct ip_ttent *const tt = (const struct ip_ttent *)META(IP_META_TT);
-static const struct ip_block *const blocks = (const struct ip_block *)META(IP_META_BLOCKS);
+static const struct ip_ttent *const tt = RT_META(struct ip_ttent, IP_META_TT);
+static const struct ip_block *const blocks = RT_META(struct ip_block, IP_META_BLOCKS);
 extern char rt_find_stub[], rt_miss_stub[];
 static u64 *const fast = (u64 *)IP_FAST_BASE;
 
@@ -312,7 +310,7 @@ const struct ip_block *rt_block_of(u64 host) {
 
 bool rt_point_of(const struct ip_block *b, u64 host, struct ip_point *point) {
     u64 off = host - b->cold < b->cold_len ? host - b->cold + b->host_len : host - b->host;
-    const u8 *at = (const u8 *)META(IP_META_POINTS) + b->points;
+    const u8 *at = RT_META(u8, IP_META_POINTS) + b->points;
     struct ip_point p = {0};
     u32 n = 0, recorded = 0;
     for (; n < b->n_points; n++) {
@@ -543,7 +541,7 @@ static struct ip_exit check_exit(struct tstate *ts, u32 place) {
     const struct ip_block *b = rt_block_of(place);
     if (!b) rt_panic(ts, "no exit at 0x%x", place);
     u32 where = ((const u8 *)(u64)place)[IP_CHECK_WHERE];
-    u64 key = where == IP_CHECK_ENTRY ? b->key : ip_pc_of((const u8 *)META(IP_META_PCS), b, where) | IP_KEY_NOREDIR;
+    u64 key = where == IP_CHECK_ENTRY ? b->key : ip_pc_of(rt_pcs, b, where) | IP_KEY_NOREDIR;
     return (struct ip_exit){key | IP_KEY_TRACK, place, IP_X_DIRECT};
 }
 
@@ -553,9 +551,9 @@ void rt_dispatch(struct tstate *ts) {
     struct ip_exit x = {0};
     struct ip_insn insn;
     if (id != 0xffffffffu)
-        x = id < IP_CACHE_BASE ? exits[id] : check_exit(ts, id);
+        x = id < IP_CACHE_BASE ? rt_exits[id] : check_exit(ts, id);
     else if (ts->pc >> 47 && (rt.flags & IP_C_JUMPS))
-        x = exits[ts->jump_exit];
+        x = rt_exits[ts->jump_exit];
     if ((x.kind_aux & 0xff) == IP_X_FAR) insn = *(const struct ip_insn *)x.key;
     th->exit_gen = rt.meta->generation;
     __atomic_store_n(&th->in_runtime, RT_IN_RUNTIME, __ATOMIC_SEQ_CST); /* the tables may be flushed now */
@@ -626,7 +624,7 @@ void rt_run(struct tstate *ts) {
 _Static_assert(IP_N_SLOW + IP_XS_ADDRESSES - IP_XS_LOAD < IP_N_LIGHT, "ORDER ip_exit_kind, ip_counter");
 
 int rt_slow(struct tstate *ts) {
-    const struct ip_exit *x = &exits[ts->exit_id];
+    const struct ip_exit *x = &rt_exits[ts->exit_id];
     struct rt_thread *th = rt_th(ts);
     u32 kind = x->kind_aux & 0xff;
     if (kind == IP_XS_WATCH) {

@@ -7,15 +7,13 @@
 #include "runtime/base/rt.h"
 #include "runtime/base/ksignal.h"
 
-static const u8 *const pcs = (const u8 *)(IP_META_BASE + (u64)IP_META_PCS);
-
 /* false: not an address in a translation that is still there. */
 static bool guest_pc(u64 host, u64 *pc) {
     if (host - IP_CACHE_BASE >= (u64)IP_CACHE_MAX) return false;
     const struct ip_block *b = rt_block_of(host);
     struct ip_point pt;
     if (!b || !rt_point_of(b, host, &pt)) return false;
-    *pc = ip_pc_of(pcs, b, pt.guest_off);
+    *pc = ip_pc_of(rt_pcs, b, pt.guest_off);
     return true;
 }
 

@@ -90,7 +90,7 @@ static void gather(struct tstate *ts, const struct sig_context *mc, const struct
     u64 fl = mc->flags;
     ts->rflags = fl & ~(FL_RF | FL_TF);
     sig_trap_flag_count(ts, false);
-    ts->pc = ip_pc_of((const u8 *)(IP_META_BASE + (u64)IP_META_PCS), b, pt->guest_off);
+    ts->pc = ip_pc_of(rt_pcs, b, pt->guest_off);
     if (pt->guest_off == 0) ts->pc |= b->key & IP_KEY_NOREDIR;
     rt_hook_left(ts, b, pt);
 }

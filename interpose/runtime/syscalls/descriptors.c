@@ -53,6 +53,20 @@ static void describe(struct fd_text *t, int fd) {
     if (n > 0) t->path_bytes = (u32)n;
 }
 
+/* The supervisor hears of an event, with its own numbers and data (abi/descriptors.h). */
+static struct ip_slot *tell(struct tstate *ts, enum ip_fd_event event, u64 number, u64 other, const void *data,
+                            u32 len) {
+    struct ip_slot *s = rt_slot(ts);
+    s->a[0] = event;
+    s->a[1] = rt_th(ts)->files;
+    s->a[2] = number;
+    s->a[3] = other;
+    s->len = len;
+    memcpy(s->data, data, len);
+    rt_request_python(ts, IP_R_FDS);
+    return s;
+}
+
 /* Where the thread is.  Without a call stack the supervisor unwinds it. */
 static void look_where(struct tstate *ts, struct fd_stack *where) {
     u32 most = (u32)rt.chan->num_callers;
@@ -61,11 +75,7 @@ static void look_where(struct tstate *ts, struct fd_stack *where) {
         where->n = rt_stack_trace(ts, where->frames, most);
         return;
     }
-    struct ip_slot *s = rt_slot(ts);
-    s->a[0] = IP_FD_STACK;
-    s->a[1] = rt_th(ts)->files;
-    s->len = 0;
-    rt_request_python(ts, IP_R_FDS);
+    const struct ip_slot *s = tell(ts, IP_FD_STACK, 0, 0, NULL, 0);
     where->n = s->r[0] < most ? (u32)s->r[0] : most;
     memcpy(where->frames, s->data, where->n * 8ull);
 }
@@ -74,14 +84,8 @@ static void misused(struct tstate *ts, enum ip_fd_event event, int fd) {
     if (rt_th(ts)->errors_off) return;
     struct fd_stack where;
     look_where(ts, &where);
-    struct ip_slot *s = rt_slot(ts);
-    s->a[0] = event;
-    s->a[1] = rt_th(ts)->files;
-    s->a[2] = (u64)(u32)fd;
-    s->a[3] = (u64)fd_note_gone(rt_th(ts)->files, fd);
-    s->len = where.n * 8;
-    memcpy(s->data, where.frames, s->len);
-    rt_request_python(ts, IP_R_FDS);
+    u64 gone = (u64)fd_note_gone(rt_th(ts)->files, fd);
+    const struct ip_slot *s = tell(ts, event, (u32)fd, gone, where.frames, where.n * 8);
     if (s->r[0]) sys1(__NR_exit_group, (long)s->r[1]); /* --exit-on-first-error: the report is out */
 }
 
@@ -140,13 +144,7 @@ struct list {
 };
 
 static void send(struct tstate *ts, const struct list *l, bool more) {
-    struct ip_slot *s = rt_slot(ts);
-    s->a[0] = IP_FD_LEFT;
-    s->a[1] = rt_th(ts)->files;
-    s->a[2] = more;
-    s->len = l->n * 4;
-    memcpy(s->data, l->numbers, s->len);
-    rt_request_python(ts, IP_R_FDS);
+    tell(ts, IP_FD_LEFT, more, 0, l->numbers, l->n * 4);
 }
 
 static void left(struct tstate *ts, int fd, void *to) {
@@ -169,12 +167,7 @@ static void see_all(struct tstate *ts, void (*seen)(struct tstate *ts, int fd, v
 void rt_fds_begin(struct tstate *ts) {
     if (!(rt.flags & IP_C_TRACK_FDS)) return;
     see_all(ts, inherited, NULL);
-    struct ip_slot *s = rt_slot(ts);
-    s->a[0] = IP_FD_BEGIN;
-    s->a[1] = rt_th(ts)->files;
-    s->a[2] = (u64)fd_notes();
-    s->len = 0;
-    rt_request_python(ts, IP_R_FDS);
+    tell(ts, IP_FD_BEGIN, (u64)fd_notes(), 0, NULL, 0);
 }
 
 void rt_fds_end(struct tstate *ts) {

@@ -21,16 +21,21 @@ void dg_stacks_start(void) {
 
 /* ---- Frames ------------------------------------------------------------------------- */
 
+/* Room for twice as many things of that size, or for the first ones; those that were there are there. */
+static void *grown(void *things, u32 *cap, u32 first, u64 size) {
+    u32 before = *cap;
+    *cap = before ? before * 2 : first;
+    void *more = rt_pages(*cap * size);
+    if (before) {
+        memcpy(more, things, before * size);
+        rt_free_pages(things, before * size);
+    }
+    return more;
+}
+
 bool dg_more_frames(struct dg_thread *t) {
     if (t->cap_frames >= MOST_FRAMES) return false;
-    u32 cap = t->cap_frames ? t->cap_frames * 2 : 4096;
-    struct dg_frame *more = rt_pages(cap * sizeof *more);
-    if (t->frames) {
-        memcpy(more, t->frames, t->n_frames * sizeof *more);
-        rt_free_pages(t->frames, t->cap_frames * sizeof *more);
-    }
-    t->frames = more;
-    t->cap_frames = cap;
+    t->frames = grown(t->frames, &t->cap_frames, 4096, sizeof *t->frames);
     return true;
 }
 
@@ -66,22 +71,11 @@ void dg_drop_handlers(struct dg_thread *t, u64 sp) {
     }
 }
 
-static void more_handlers(struct dg_thread *t) {
-    u32 cap = t->cap_handlers ? t->cap_handlers * 2 : 1024;
-    u32 *more = rt_pages(cap * sizeof *more);
-    if (t->handlers) {
-        memcpy(more, t->handlers, t->n_handlers * sizeof *more);
-        rt_free_pages(t->handlers, t->cap_handlers * sizeof *more);
-    }
-    t->handlers = more;
-    t->cap_handlers = cap;
-}
-
 void dg_handler(struct dg_thread *t, u64 pc, u64 interrupted, u64 sp) {
     u32 before = t->n_frames;
     dg_push(t, (struct dg_frame){.slot = sp, .ret = pc + 1, .interrupted = interrupted}, dg_mix(pc + 1));
     if (t->n_frames == before) return;
-    if (t->n_handlers == t->cap_handlers) more_handlers(t);
+    if (t->n_handlers == t->cap_handlers) t->handlers = grown(t->handlers, &t->cap_handlers, 1024, sizeof *t->handlers);
     t->handlers[t->n_handlers++] = before;
 }
 
