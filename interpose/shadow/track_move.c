@@ -329,8 +329,7 @@ bool vx_move(struct vx *x) {
             u64 u = vx_get(x->b + i * from, from);
             vx_put(x->d + i * q, q, p & 16 ? (u ? ~0ull : 0) : u);
         }
-        unsigned out = n / from * q;
-        vx_write(x, is_mem(x, 0) || out > 16 ? out : 16, q);
+        vx_write(x, n / from * q, q); /* what is left of a register is zero, whatever the mask says of it */
         return true;
     }
     case V_PERM2SRC:

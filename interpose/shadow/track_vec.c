@@ -416,10 +416,8 @@ static void convert(struct vx *x, unsigned from, unsigned to) {
     vx_read(x, 1, x->b, n * from);
     memset(x->d, 0, sizeof x->d);
     for (unsigned i = 0; i < n; i++) vx_put(x->d + i * to, to, cast(vx_get(x->b + i * from, from)));
-    if (in->ops[0].kind == IP_OP_MEM)
-        vx_write(x, n * to, to);
-    else
-        vx_write(x, n * to < 16 ? (in->ops[0].kind == IP_OP_MMX ? 8 : 16) : n * to, to);
+    unsigned out = n * to; /* what is left of a register is zero, whatever the mask says of it */
+    vx_write(x, legacy(x) && in->ops[0].kind == IP_OP_VEC && out < 16 ? 16 : out, to);
 }
 
 /* pcmpistri and kin: what the strings hold up to their ends decides. */

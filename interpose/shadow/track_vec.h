@@ -90,6 +90,9 @@ enum vec_class {
     V_MINPOS,
     V_INTERSECT,
     V_CVTMMX,
+    V_COUNT,
+    V_ROTATE,
+    V_MULTISHIFT,
     V_NARROW2,
     /* more than the elements beside: track_lanes.c */
     V_LANE16,
