@@ -151,29 +151,25 @@ static u64 requested(const struct tk *t) {
     return ((t->ts->gpr[IP_RDX] << 32) | (u32)t->ts->gpr[IP_RAX]) & rt_cpu()->xcr0;
 }
 
-static bool xmm_in_use(struct tk *t) {
-    for (unsigned r = 0; r < 16; r++)
-        if (!tk_zero(tk_vec_value(t, r), 16)) return true;
-    return false;
-}
-
-/* Components that are not in their initial state.  CPUs differ in whether MXCSR counts as one of SSE's here. */
-static __attribute__((noinline)) u64 in_use(struct tk *t, bool with_mxcsr) {
-    u32 low, high, mxcsr = MXCSR_INITIAL;
-    if (!rt_cpu()->tells_used) return ~0ull;
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
-    if (with_mxcsr) __asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
-    u64 sse = mxcsr != MXCSR_INITIAL || xmm_in_use(t);
-    return (((u64)high << 32 | low) & ~(1ull << XC_SSE)) | sse << XC_SSE;
-}
-
 enum { XSAVE, XSAVEOPT, XSAVEC };
+
+/* Components that are not in their initial state.  What their values are does not tell: AMD's CPUs take a register for
+ * initial after `pxor`, and for used after 0 was loaded into it.  xgetbv counts MXCSR as one of SSE's, of the
+ * instructions xsavec alone does; so it is asked with the initial one. */
+static __attribute__((noinline)) u64 in_use(bool with_mxcsr) {
+    u32 low, high, mxcsr, initial = MXCSR_INITIAL;
+    if (!rt_cpu()->tells_used) return ~0ull;
+    __asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
+    __asm__ volatile("ldmxcsr %3; xgetbv; ldmxcsr %4" : "=a"(low), "=d"(high) : "c"(1), "m"(initial), "m"(mxcsr));
+    u64 used = (u64)high << 32 | low;
+    return used | (u64)(with_mxcsr && mxcsr != MXCSR_INITIAL) << XC_SSE;
+}
 
 static void save(struct tk *t, int how) {
     u64 base = tk_ea(t), bv = requested(t), at[XC_END];
     u64 n = layout(bv, how == XSAVEC, at);
     if (!image(t, base, n, true)) return;
-    u64 made = how == XSAVE ? bv : bv & in_use(t, how == XSAVEC);
+    u64 made = how == XSAVE ? bv : bv & in_use(how == XSAVEC);
     u64 with_mxcsr = 1u << XC_SSE | (how == XSAVEC ? 0 : 1u << XC_AVX);
     legacy_saved(t, base, made, (how == XSAVEC ? made : bv) & with_mxcsr);
     if (how == XSAVEC)

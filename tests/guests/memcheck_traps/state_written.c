@@ -12,18 +12,27 @@ enum { XSAVE, XSAVEC, XSAVEOPT, FXSAVE };
 static const char *const names[] = {"xsave", "xsavec", "xsaveopt", "fxsave"};
 static unsigned char one[SIZE] __attribute__((aligned(64))), other[SIZE] __attribute__((aligned(64))), bits[SIZE];
 
-/* With all of the state in use, or none of it. */
-static void save(unsigned char *image, int how, unsigned mask, int initial) {
+enum { USED, INITIAL, LOADED, FLAGS, STATES };
+static const char *const states[] = {"", ", in its initial state,", ", zero and loaded,", ", zero with a flag in MXCSR,"};
+static const double zero[4];
+
+/* With all of the state in use, or none of it, or nothing but a register that 0 was loaded into, or an exception's flag. */
+static void save(unsigned char *image, int how, unsigned mask, int state) {
+    unsigned flags = 0x1fa0, usual = 0x1f80;
     __asm__ volatile("vzeroall; fninit");
-    if (!initial)
+    if (state == USED)
         __asm__ volatile("vpcmpeqd %%ymm1, %%ymm1, %%ymm1; fld1; fstp %%st(0)" ::: "xmm1");
+    else if (state == LOADED)
+        __asm__ volatile("vmovupd %0, %%ymm1" ::"m"(zero) : "xmm1");
+    else if (state == FLAGS)
+        __asm__ volatile("ldmxcsr %0" ::"m"(flags));
     switch (how) {
     case XSAVE: __asm__ volatile("xsave (%0)" ::"r"(image), "a"(mask), "d"(0) : "memory"); break;
     case XSAVEC: __asm__ volatile("xsavec (%0)" ::"r"(image), "a"(mask), "d"(0) : "memory"); break;
     case XSAVEOPT: __asm__ volatile("xsaveopt (%0)" ::"r"(image), "a"(mask), "d"(0) : "memory"); break;
     default: __asm__ volatile("fxsave (%0)" ::"r"(image) : "memory"); break;
     }
-    __asm__ volatile("vzeroall; fninit" ::: "xmm1");
+    __asm__ volatile("vzeroall; fninit; ldmxcsr %0" ::"m"(usual) : "xmm1");
 }
 
 int main(void) {
@@ -31,7 +40,7 @@ int main(void) {
     if (!__get_cpuid_count(13, 1, &a, &b, &c, &d) || (a & 7) != 7) return NOT_HERE; /* xsaveopt, xsavec, xgetbv */
     for (int how = XSAVE; how <= FXSAVE; how++)
         for (unsigned mask = 0; mask < 8; mask++)
-            for (int initial = 0; initial < 2; initial++) {
+            for (int state = USED; state < STATES; state++) {
                 memset(one, 0x33, SIZE);
                 memset(other, 0xcc, SIZE);
                 memset(one + HEADER, 0, AVX - HEADER);
@@ -39,8 +48,8 @@ int main(void) {
                 VALGRIND_MAKE_MEM_UNDEFINED(one, HEADER);
                 VALGRIND_MAKE_MEM_UNDEFINED(one + HEADER, mask & 1 ? 8 : 0);
                 VALGRIND_MAKE_MEM_UNDEFINED(one + AVX, SIZE - AVX);
-                save(one, how, mask, initial);
-                save(other, how, mask, initial);
+                save(one, how, mask, state);
+                save(other, how, mask, state);
                 if (!VALGRIND_GET_VBITS(one, bits, SIZE)) continue;
                 VALGRIND_MAKE_MEM_DEFINED(one, SIZE);
                 for (int i = 0; i < SIZE; i++) {
@@ -50,7 +59,7 @@ int main(void) {
                         expected = how == XSAVEC ? 0 : 0xff;
                     if (bits[i] != expected && !wrong++)
                         printf("%s of %u%s: byte %d has %02x, not %02x\n", names[how], mask,
-                               initial ? ", in its initial state," : "", i, bits[i], expected);
+                               states[state], i, bits[i], expected);
                 }
             }
     printf("%u differ\n", wrong);
