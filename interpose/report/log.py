@@ -610,8 +610,10 @@ class Log(Output):
 
 
 def command_words(argv: Sequence[str]) -> str:
-    """The program and its arguments for the banner: blank, ``\\``, ``<`` and ``>`` get a ``\\``."""
-    return " ".join("".join(f"\\{c}" if c in " \\<>" else c for c in word) for word in argv)
+    """The program and its arguments for the banner, on one line: blank, ``\\``, ``<`` and ``>`` get a ``\\``,
+    and each byte that is no printable ASCII character becomes ``_``."""
+    words = ("".join(chr(b) if 0x20 <= b < 0x7F else "_" for b in os.fsencode(word)) for word in argv)
+    return " ".join("".join(f"\\{c}" if c in " \\<>" else c for c in word) for word in words)
 
 
 def banner_lines(config: Config, argv: Sequence[str]) -> list[str]:

@@ -454,6 +454,10 @@ def test_command_words():
     assert command_words(["a", "b c"]) == r"a b\ c"
 
 
+def test_command_words_lie_on_one_line():
+    assert command_words(["a\nb", "c\td\x7f", "\xe4", "\udcff!"]) == "a_b c_d_ __ _!"
+
+
 def test_a_log_that_moves_from_a_file_to_a_pipe_waits_for_its_reader(tmp_path):
     first = os.open(tmp_path / "log", os.O_WRONLY | os.O_CREAT)
     log = Log(first, 1)
