@@ -7,13 +7,14 @@ tool says in a :class:`Component`; the component ``CoreError`` of the core stand
 from __future__ import annotations
 
 from interpose.errors import InterposeError
+from interpose.paths import HEAP_STUBS, STUBS
 from interpose.wildcards import compile_pattern
 
 from .stack import BELOW_MAIN_TEXT, ResolvedFrame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from dataclasses import dataclass, field
     from typing import Any, Protocol
 
@@ -31,6 +32,13 @@ _EOF_STACK = "unexpected end-of-file (when reading stack trace)"
 _MANY = 16
 """So many entries of one kind are looked through one by one for each error; more have an index."""
 _BLANKS = " \t\n\v\f\r"
+_REPLACEMENTS = (f"/{STUBS}", f"/{HEAP_STUBS}")
+_OLDER_NAMES = {
+    "posix_memalign": (("memalign", "posix_memalign"),),
+    "valloc": (("memalign",),),
+    "reallocarray": (("realloc",), ("malloc",)),
+}
+"""Replacements that Valgrind 3.19 shows by others: as calls of these, or in their place."""
 PLACEHOLDER = "insert_a_suppression_name_here"
 
 
@@ -180,6 +188,14 @@ def _is_beyond_the_start(patterns: Sequence[FramePattern], frames: Sequence[Reso
     return all((pattern.kind, pattern.pattern) == ("obj", "*") for pattern in patterns)
 
 
+def _older_stacks(frames: Sequence[ResolvedFrame]) -> Iterator[Sequence[ResolvedFrame]]:
+    """The same stack as files written for Valgrind 3.19 have it, where it shows the innermost otherwise."""
+    first = frames[0] if frames else None
+    if first and first.symbol in _OLDER_NAMES and (first.obj or "").endswith(_REPLACEMENTS):
+        for names in _OLDER_NAMES[first.symbol]:
+            yield [*(first._replace(symbol=name, name=name, raw_symbol=name) for name in names), *frames[1:]]
+
+
 class _Lines:
     """The lines of a file that mean something, stripped, with the number of the last line read."""
 
@@ -307,12 +323,14 @@ class Suppressions:
 
     def match(self, error: Error, frames: Sequence[ResolvedFrame], num_callers: int) -> Suppression | None:
         """The first entry that matches; its use is counted."""
-        for entry in self._worth_a_look((error.kind.component, error.kind.suppression), frames, num_callers):
-            if entry.matches(error, frames, num_callers):
-                self._uses += 1
-                entry.count += 1
-                entry.last_use = self._uses
-                return entry
+        kind = (error.kind.component, error.kind.suppression)
+        for stack in (frames, *_older_stacks(frames)):
+            for entry in self._worth_a_look(kind, stack, num_callers):
+                if entry.matches(error, stack, num_callers):
+                    self._uses += 1
+                    entry.count += 1
+                    entry.last_use = self._uses
+                    return entry
         return None
 
     def _worth_a_look(

@@ -198,6 +198,21 @@ def test_the_first_match_wins_and_is_counted():
     ]
 
 
+@pytest.mark.parametrize(
+    ("lines", "obj", "matches"),
+    [
+        (["fun:memalign", "fun:posix_memalign", "fun:f"], "/x/interpose-stubs.so", True),
+        (["fun:posix_memalign", "fun:f"], "/x/interpose-stubs.so", True),
+        (["fun:memalign", "fun:f"], "/x/interpose-stubs.so", False),
+        (["fun:memalign", "fun:posix_memalign", "fun:f"], "/x/libjemalloc.so", False),
+    ],
+)
+def test_replacements_match_as_valgrind_shows_them(lines, obj, matches):
+    entries = load("{\n a\n Memcheck:Cond\n" + "".join(f" {line}\n" for line in lines) + "}\n")
+    inner, outer = frames("posix_memalign", "f")
+    assert (entries.match(cond(1, 2), [inner._replace(obj=obj), outer], 12) is not None) is matches
+
+
 def test_kind_and_extra_line_must_agree():
     b = bench(supp="{\n p\n Memcheck:Param\n write(buf)\n fun:f\n}\n")
     b.symbols.add(1, "f")
