@@ -205,7 +205,7 @@ bool sh_stack_adopt(struct tstate *ts, u64 sp) {
         r.lo = lo;
         r.hi = lo + size;
         r.takes = true;
-        r.looks = false;
+        r.shared = r.looks = false;
     }
     ts->stack_lo = r.lo;
     ts->stack_hi = r.hi;
