@@ -283,12 +283,13 @@ static void consider(u32 i, u64 addr, u32 *best, u64 *best_rank) {
 }
 
 static u32 describe(u64 addr) {
-    u32 best = heap_chunk_at(addr);
+    u32 best = 0, chunk = heap_chunk_at(addr);
     u64 rank = ~0ull;
     struct ip_heap_span *s;
-    if (best) return best;
+    if (chunk && heap_block(chunk)->kind != IP_AK_METAPOOL) return chunk;
     for (u32 k = 0; k < custom_cap; k++)
         if (custom[k] > 1) consider(custom[k] - 1, addr, &best, &rank);
+    if (chunk) return !rank && heap_block(best)->size < heap_block(chunk)->size ? best : chunk; /* one in it */
     if (rank > 2 * 64) {
         best = 0;
         rank = ~0ull;

@@ -40,6 +40,14 @@ int main(void) {
     tested(other[1]);
     withdraw((char *)other);
     free(other);
+
+    int pool;
+    VALGRIND_CREATE_MEMPOOL_EXT(&pool, 0, 0, VALGRIND_MEMPOOL_METAPOOL);
+    VALGRIND_MEMPOOL_ALLOC(&pool, slab + 4096, 4096);
+    declare(slab + 5000, 40);
+    tested(*(int *)(slab + 5004)); /* that of the block in the pool's chunk */
+    tested(*(int *)(slab + 5040));
+    VALGRIND_DESTROY_MEMPOOL(&pool);
     free(slab);
     free(whole);
     return 0;
