@@ -40,9 +40,6 @@ struct ip_heap_span *heap_span_new(u64 bytes);
 struct ip_heap_span *heap_span_again(u64 bytes);
 /* Give the units back; contents are dropped; no block lies there any more. */
 void heap_span_free(struct ip_heap_span *s);
-/* Ask for huge pages in [lo, lo + bytes), which has room for one, and where it is to be present, for all of it now.
- * False: nobody asked.  One that takes longer than the small pages in its place is the last. */
-bool heap_want_huge(u64 lo, u64 bytes, bool present);
 /* Narrow [lo, hi), which holds addr, so that it holds no arena that addr is not in. */
 void heap_keep_out(u64 addr, u64 *lo, u64 *hi);
 /* The span that addr lies in, or NULL. */

@@ -1,30 +1,26 @@
 /* Address space of the heap: arenas from the memory manager, cut into runs of
  * 64 KiB units, and a two-level map from unit to span. */
-#include <asm/unistd.h>
-#include <linux/mman.h>
-#include <linux/time.h>
-
 #include "runtime/memory/memory.h"
 #include "heap/heap.h"
 #include "heap/heap_hooks.h"
 #include "runtime/hooks.h"
 
-#define PROT_RW     3
-#define MAP_FRESH   0x32 /* private, anonymous, fixed: as rt_map_client maps */
-#define ARENA_MIN   (4ull << 20)
-#define ARENA_MAX   (64ull << 20)
-#define SPANS_CHUNK 1024
-#define KEPT        8
-#define KEPT_MOST   (2ull << 20) /* bytes of one */
-#define KEPT_IN_ALL (4ull << 20)
+#define NR_mmap       9
+#define NR_madvise    28
+#define PROT_RW       3
+#define MAP_FRESH     0x32 /* private, anonymous, fixed: as rt_map_client maps */
+#define MADV_DONTNEED 4
+#define MADV_HUGEPAGE 14
+#define ARENA_MIN     (4ull << 20)
+#define ARENA_MAX     (64ull << 20)
+#define SPANS_CHUNK   1024
+#define KEPT          8
+#define KEPT_MOST     (2ull << 20) /* bytes of one */
+#define KEPT_IN_ALL   (4ull << 20)
 /* Blocks from here on ask for huge pages (docs/measurements.md, point 32), and this much in all: so much more, at the
  * most, does a program have that touches one byte in many. */
 #define HUGE_MIN  (4ull << 20)
 #define HUGE_MOST (256ull << 20)
-#define HUGE_PAGE (2ull << 20)
-/* Microseconds for one, filled with zeros: 100 are usual, 700 take the small pages in its place.  A hypervisor that
- * was told of free memory takes it back, and then one takes 3,700. */
-#define HUGE_DEAR 1000
 
 _Static_assert(IP_CLIENT_END == 1ull << (HEAP_LEAF_BITS + HEAP_TOP_BITS + 16), "unit map covers the client");
 
@@ -133,29 +129,16 @@ static bool arena_new(u64 bytes) {
     return true;
 }
 
-bool heap_want_huge(u64 lo, u64 bytes, bool present) {
-    static enum { NOT_KNOWN, CHEAP, DEAR } huge;
-    bool asked = huge != DEAR && sys3(__NR_madvise, (long)lo, (long)bytes, MADV_HUGEPAGE) == 0;
-    if (asked && (present || huge == NOT_KNOWN)) {
-        u64 from = heap_processor_time(CLOCK_THREAD_CPUTIME_ID);
-        sys3(__NR_madvise, (long)RT_ROUND_UP(lo, HUGE_PAGE), HUGE_PAGE, MADV_POPULATE_WRITE);
-        huge = heap_processor_time(CLOCK_THREAD_CPUTIME_ID) - from < HUGE_DEAR ? CHEAP : DEAR;
-        if (huge == DEAR) sys3(__NR_madvise, (long)lo, (long)bytes, MADV_NOHUGEPAGE);
-    }
-    if (present) sys3(__NR_madvise, (long)lo, (long)bytes, MADV_POPULATE_WRITE);
-    return asked;
-}
-
 static void want_huge(struct ip_heap_span *s, u64 bytes) {
     if (bytes < HUGE_MIN || in_huge + bytes > HUGE_MOST) return;
-    s->n_free = heap_want_huge(s->lo, bytes, false);
+    s->n_free = sys3(NR_madvise, (long)s->lo, (long)bytes, MADV_HUGEPAGE) == 0;
     if (s->n_free) in_huge += bytes;
 }
 
 /* What lies there next does not ask for huge pages, nor against them: only a new mapping is as it was. */
 static void drop_pages(u64 lo, u64 bytes, bool huge) {
-    if (huge && sys6(__NR_mmap, (long)lo, (long)bytes, PROT_RW, MAP_FRESH, -1, 0) == (long)lo) return;
-    sys3(__NR_madvise, (long)lo, (long)bytes, MADV_DONTNEED);
+    if (huge && sys6(NR_mmap, (long)lo, (long)bytes, PROT_RW, MAP_FRESH, -1, 0) == (long)lo) return;
+    sys3(NR_madvise, (long)lo, (long)bytes, MADV_DONTNEED);
 }
 
 static struct ip_heap_span *span_at(u64 lo, u64 bytes) {

@@ -355,8 +355,8 @@ def test_memory_of_one_size_serves_others_later(sh: Any) -> None:
         chan.freelist_vol = 20000000
 
 
-def said_of_huge_pages(addr: int) -> str:
-    """What the kernel has noted of the mapping there: hg, wanted; nh, not wanted; or nothing."""
+def asks_for_huge_pages(addr: int) -> bool:
+    """What the kernel has noted of the mapping there."""
     inside = False
     with open("/proc/self/smaps") as file:
         for line in file:
@@ -365,7 +365,7 @@ def said_of_huge_pages(addr: int) -> str:
                 low, high = (int(word, 16) for word in words[0].split("-"))
                 inside = low <= addr < high
             elif inside and words[0] == "VmFlags:":
-                return "hg" if "hg" in words else "nh" if "nh" in words else ""
+                return "hg" in words
     raise AssertionError(f"nothing is mapped at {addr:#x}")
 
 
@@ -373,25 +373,20 @@ def said_of_huge_pages(addr: int) -> str:
     not os.path.exists("/sys/kernel/mm/transparent_hugepage"), reason="this kernel has no huge pages"
 )
 def test_large_blocks_ask_for_huge_pages(sh: Any) -> None:
-    """As long as they live, and not all of a program's memory; after one that was dear (nh), no more."""
+    """As long as they live, and not all of a program's memory."""
     chan = sh.lib.t_chan()
     chan.freelist_vol = 0
     try:
         small, large = malloc(sh, 3 << 20), malloc(sh, 8 << 20)
-        said = said_of_huge_pages(large)
-        assert (said_of_huge_pages(small), said) in (("", "hg"), ("", "nh"))
-        other = malloc(sh, 8 << 20)
-        if said == "nh":
-            assert said_of_huge_pages(other) == ""
-        free(sh, other)
+        assert (asks_for_huge_pages(small), asks_for_huge_pages(large)) == (False, True)
         sh.mem(large, 8 << 20)[: 4 << 20] = b"x" * (4 << 20)
         free(sh, large)
         malloc(sh, 1)  # what is in the quarantine leaves it
-        assert said_of_huge_pages(large) == ""
+        assert not asks_for_huge_pages(large)
         again = sh.request(sh.lib.IP_HR_CALLOC, 1, 8 << 20)
         assert again == large and sh.mem(again, 8 << 20)[:] == bytes(8 << 20)
         many = [malloc(sh, 64 << 20) for _ in range(8)]
-        assert [said_of_huge_pages(p) for p in many].count("hg") in ((2, 3) if said == "hg" else (0,))
+        assert sum(map(asks_for_huge_pages, many)) in (2, 3)
         for p in (small, again, *many):
             free(sh, p)
         assert not sh.errors()
