@@ -91,13 +91,13 @@ class NameTables:
                         return False
                     self._tables.append(read(offset, size, "string table"))
                 elif kind == SHT_NOTE and not debug:
-                    places += _build_id_places(read(offset, min(size, 4096), "notes"))
+                    places += filter(os.path.exists, _build_id_places(read(offset, min(size, 4096), "notes")))
             if not debug:
                 places += self._linked_places(file, rows, names)
         except (OSError, struct.error, OverflowError, HeaderError, _CutOffError):
             return False
         # Whether it does belong is not looked into: more names only mean more work.
-        return all(self._read_debug(place) for place in places if os.path.exists(place))
+        return all(map(self._read_debug, places))
 
     def _read_debug(self, place: str) -> bool:
         try:

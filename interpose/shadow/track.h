@@ -88,6 +88,8 @@ static inline bool tk_in_bit_string(const struct ip_insn *in) {
 }
 /* Bytes that the ModRM operand has from tk_ea on. */
 static inline unsigned tk_mem_size(const struct ip_insn *in) { return tk_in_bit_string(in) ? 1 : in->mem.size; }
+/* Bits that a number between these two may have or not: none above the first in which they differ. */
+static inline u64 tk_between(u64 a, u64 b) { return a == b ? 0 : ~0ull >> __builtin_clzll(a ^ b); }
 
 /* track.c */
 void tk_set_gpr(struct tk *t, unsigned r, u64 u);

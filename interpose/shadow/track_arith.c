@@ -166,7 +166,7 @@ static void narrow_two(struct vx *x) {
     }
 }
 
-/* Ones, or leading zeros, of an element.  What it can be is a range, whose ends differ in no bit above the first. */
+/* Ones, or leading zeros, of an element. */
 static u64 number_of(u64 v, unsigned es, bool zeros) {
     if (!zeros) return (u64)__builtin_popcountll(v);
     return v ? (u64)__builtin_clzll(v) - (64 - 8 * es) : 8 * es;
@@ -178,43 +178,9 @@ static void count(struct vx *x, unsigned es, bool zeros) {
     vx_value(x, 1, v, x->w);
     for (unsigned i = 0; i < x->w; i += es) {
         tkval a = vx_element(v, x->a, i, es);
-        u64 ends = number_of(a.v & ~a.u, es, zeros) ^ number_of(a.v | a.u, es, zeros);
-        vx_put(x->d + i, es, ends ? ~0ull >> __builtin_clzll(ends) : 0);
+        vx_put(x->d + i, es, tk_between(number_of(a.v & ~a.u, es, zeros), number_of(a.v | a.u, es, zeros)));
     }
     vx_write(x, x->w, es);
-}
-
-static u64 turned_left(u64 v, unsigned es, u64 by) {
-    unsigned bits = 8 * es, k = by & (bits - 1);
-    return k ? v << k | v >> (bits - k) : v;
-}
-
-static void rotate(struct vx *x, unsigned es, bool right) {
-    bool by_imm = x->t->in->ops[2].kind == IP_OP_IMM;
-    u8 by[64];
-    vx_read(x, 1, x->a, x->w);
-    memset(x->b, 0, x->w);
-    if (!by_imm) {
-        vx_read(x, 2, x->b, x->w);
-        vx_value(x, 2, by, x->w);
-    }
-    for (unsigned i = 0; i < x->w; i += es) {
-        u64 k = by_imm ? x->imm : vx_get(by + i, es);
-        bool open = vx_get(x->b + i, es) & (8 * es - 1);
-        vx_put(x->d + i, es, open ? ~0ull : turned_left(vx_get(x->a + i, es), es, right ? -k : k));
-    }
-    vx_write(x, x->w, es);
-}
-
-/* vpmultishiftqb: each byte of the first source says from which bit on eight of the second one's are taken. */
-static void shift_bytes(struct vx *x) {
-    u8 from[64];
-    vx_read(x, 1, x->a, x->w);
-    vx_read(x, 2, x->b, x->w);
-    vx_value(x, 1, from, x->w);
-    for (unsigned i = 0; i < x->w; i++)
-        x->d[i] = x->a[i] & 63 ? 0xff : (u8)turned_left(vx_get(x->b + (i & ~7u), 8), 8, -(u64)from[i]);
-    vx_write(x, x->w, 1);
 }
 
 bool vx_arith(struct vx *x) {
@@ -223,8 +189,6 @@ bool vx_arith(struct vx *x) {
     switch (x->r->cls) {
     case V_CVTMMX: convert_mmx(x, p, q); return true;
     case V_COUNT: count(x, p, q); return true;
-    case V_ROTATE: rotate(x, p, q); return true;
-    case V_MULTISHIFT: shift_bytes(x); return true;
     case V_MINPOS:
         vx_read(x, 1, x->a, 16);
         least_word(x);

@@ -283,9 +283,7 @@ static void popcount(struct tk *t) {
     unsigned n = t->in->ops[0].size;
     tkval s = tk_rd(t, 1);
     u64 least = (u64)__builtin_popcountll(s.v & ~s.u), most = (u64)__builtin_popcountll(s.v | s.u);
-    u64 u = 0;
-    if (least != most) u = low_bits(64 - (unsigned)__builtin_clzll(least ^ most));
-    tk_wr(t, 0, u & tk_mask(n));
+    tk_wr(t, 0, tk_between(least, most) & tk_mask(n));
     tk_set_flags(t, tk_fl_of_bits(most ? 0 : IP_FL_ZF, !least && most ? IP_FL_ZF : 0));
 }
 

@@ -52,14 +52,15 @@ static void conflict(struct vx *x, unsigned es) {
     vx_write(x, x->w, es);
 }
 
-/* Two elements side by side, shifted; q: 0 left, 1 right; a count in each element if the last operand is none. */
+/* Two elements side by side, shifted, or one twice, which turns it; q: 0 left, 1 right; a count in each element if the
+ * last operand is none. */
 static void double_shift(struct vx *x, unsigned es, bool right) {
     const struct ip_insn *in = x->t->in;
-    bool by_imm = in->ops[in->n_ops - 1].kind == IP_OP_IMM;
-    unsigned bits = 8 * es;
+    bool by_imm = in->ops[in->n_ops - 1].kind == IP_OP_IMM, once = x->r->cls == V_ROTATE;
+    unsigned bits = 8 * es, first = by_imm || once, second = first + !once;
     u8 c[64] = {0}, cv[64] = {0};
-    vx_read(x, by_imm ? 1 : 0, x->a, x->w);
-    vx_read(x, by_imm ? 2 : 1, x->b, x->w);
+    vx_read(x, first, x->a, x->w);
+    vx_read(x, second, x->b, x->w);
     if (!by_imm) {
         vx_read(x, 2, c, x->w);
         vx_value(x, 2, cv, x->w);
@@ -71,6 +72,20 @@ static void double_shift(struct vx *x, unsigned es, bool right) {
         vx_put(x->d + i, es, vx_get(c + i, es) & (bits - 1) ? ~0ull : u);
     }
     vx_write(x, x->w, es);
+}
+
+/* vpmultishiftqb: each byte of a says from which bit on eight of the eight bytes of b beside it are taken. */
+static void shift_bytes(struct vx *x) {
+    u8 from[64];
+    vx_read(x, x->ia, x->a, x->w);
+    vx_read(x, x->ib, x->b, x->w);
+    vx_value(x, x->ia, from, x->w);
+    for (unsigned i = 0; i < x->w; i++) {
+        u64 b = vx_get(x->b + (i & ~7u), 8);
+        unsigned k = from[i] & 63;
+        x->d[i] = x->a[i] & 63 ? 0xff : (u8)(b >> k | b << (-k & 63));
+    }
+    vx_write(x, x->w, x->r->p);
 }
 
 /* vpmovm2*: each bit fills an element. */
@@ -108,7 +123,9 @@ bool vx_lanes(struct vx *x) {
     case V_CLMUL: clmul(x); return true;
     case V_AFFINE: affine(x); return true;
     case V_CONFLICT: conflict(x, p); return true;
-    case V_SHIFT2: double_shift(x, p, q); return true;
+    case V_SHIFT2:
+    case V_ROTATE: double_shift(x, p, q); return true;
+    case V_MULTISHIFT: shift_bytes(x); return true;
     case V_MASKFILL: mask_to_elements(x, p); return true;
     case V_MASKIN: mask_in_elements(x, p, q); return true;
     case V_BITCHOICE: choose_bits(x); return true;

@@ -91,8 +91,6 @@ enum vec_class {
     V_INTERSECT,
     V_CVTMMX,
     V_COUNT,
-    V_ROTATE,
-    V_MULTISHIFT,
     V_NARROW2,
     /* more than the elements beside: track_lanes.c */
     V_LANE16,
@@ -100,6 +98,8 @@ enum vec_class {
     V_AFFINE,
     V_CONFLICT,
     V_SHIFT2,
+    V_ROTATE,
+    V_MULTISHIFT,
     V_MASKFILL,
     V_MASKIN,
     V_BITCHOICE
