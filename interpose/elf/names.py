@@ -1,4 +1,4 @@
-"""Whether a file's symbol tables can hold a name: a look into the string tables alone.
+"""Whether a file's symbol tables can hold a name: a look at the string tables and the symbols as they are.
 
 Most programs define nothing that redirects, and none of their symbols is wanted then. Looking for a few
 bytes in the string tables takes a fraction of a millisecond where unpacking the symbol tables of a libc and
@@ -13,8 +13,10 @@ import struct
 from interpose.elf.headers import (
     SHF_COMPRESSED,
     SHN_LORESERVE,
+    SHT_DYNSYM,
     SHT_NOTE,
     SHT_STRTAB,
+    SHT_SYMTAB,
     HeaderError,
     Headers,
     build_id,
@@ -27,12 +29,37 @@ if TYPE_CHECKING:
     from typing import Any
 
 DEBUG_ROOT = "/usr/lib/debug"
+_SYMBOL = 24  # bytes of an entry
 LARGE = 1 << 18
 """From so many bytes on it is worth while to note once what short sequences the tables hold."""
 
 
 class _CutOffError(Exception):
     """The file ends too early."""
+
+
+class _SymbolTable:
+    """Where a file has a table of symbols, and their names."""
+
+    def __init__(self, file: OpenFile, offset: int, size: int, strings: bytes) -> None:
+        self._place = file, offset, size
+        self._strings = strings
+
+    def may_define(self, joined: bytes, count: int) -> bool:
+        """Whether a symbol that is defined has one of so many names, each of which ends with a NUL."""
+        file, offset, size = self._place
+        try:
+            data = file.read(offset, size)
+        except (OSError, OverflowError):
+            return True
+        if len(data) < size or size % _SYMBOL:
+            return True
+        table = ffi.new("struct ip_symtab *")
+        table.symbols = symbols = ffi.from_buffer("uint8_t[]", data)
+        table.count = len(symbols) // _SYMBOL
+        table.strings = strings = ffi.from_buffer("char[]", self._strings)
+        table.strings_size = len(strings)
+        return bool(lib.ip_defines_one_of(table, joined, count))
 
 
 class NameTables:
@@ -43,27 +70,49 @@ class NameTables:
         self.path = path
         self._file = file
         self._tables: list[bytes] | None = None
+        self._symbols: list[_SymbolTable] = []
         self._grams: Any = None
         self._unsure = False
         self._answers: dict[tuple[bytes, ...], bool] = {}
+        self._defines: dict[tuple[bytes, ...], bool] = {}
 
     def may_hold(self, *parts: bytes) -> bool:
         """False if no symbol's name contains one of ``parts``; true also where the file cannot tell."""
         answer = self._answers.get(parts)
         if answer is None:
-            if self._tables is None:
-                self._tables = []
-                self._unsure = self._file is None or not self._read(self._file, debug=False)
-                self._grams = _grams(self._tables)
+            tables = self._taken()
             answer = self._unsure or any(
-                part in table for part in parts if self._is_likely(part) for table in self._tables
+                part in table for part in parts if self._is_likely(part) for table in tables
             )
             self._answers[parts] = answer
         return answer
 
+    def may_define(self, names: tuple[bytes, ...]) -> bool:
+        """False if no symbol that is defined has one of ``names``, whatever its version; true also where the
+        file cannot tell.
+
+        Nearly every library's string tables hold the names of the allocation family, which it uses.
+        """
+        answer = self._defines.get(names)
+        if answer is None:
+            self._taken()
+            joined = b"".join(name + b"\0" for name in names)
+            answer = self._unsure or any(table.may_define(joined, len(names)) for table in self._symbols)
+            self._defines[names] = answer
+        return answer
+
+    def _taken(self) -> list[bytes]:
+        """The string tables, read if need be."""
+        if self._tables is None:
+            self._tables, self._symbols = [], []
+            self._unsure = self._file is None or not self._read(self._file, debug=False)
+            self._grams = _grams(self._tables)
+        return self._tables
+
     def release(self) -> None:
         """Let go of the bytes; they are read again if need be."""
         self._tables = self._grams = None
+        self._symbols = []
 
     def _is_likely(self, part: bytes) -> bool:
         """False if the tables are known not to hold ``part``."""
@@ -85,16 +134,23 @@ class NameTables:
             if not headers.is_elf or not headers.is_x86_64 or not 0 < headers.shnum < SHN_LORESERVE:
                 return False
             rows, names = headers.section_headers()
-            for _, kind, flags, _, offset, size, *_ in rows:
+            strings: dict[int, bytes] = {}
+            for place, (_, kind, flags, _, offset, size, *_) in enumerate(rows):
                 if kind == SHT_STRTAB:
                     if flags & SHF_COMPRESSED:
                         return False
-                    self._tables.append(read(offset, size, "string table"))
+                    strings[place] = read(offset, size, "string table")
                 elif kind == SHT_NOTE and not debug:
                     places += filter(os.path.exists, _build_id_places(read(offset, min(size, 4096), "notes")))
+            self._tables += strings.values()
+            self._symbols += [
+                _SymbolTable(file, row[4], row[5], strings[row[6]])
+                for row in rows
+                if row[1] in (SHT_SYMTAB, SHT_DYNSYM)
+            ]
             if not debug:
                 places += self._linked_places(file, rows, names)
-        except (OSError, struct.error, OverflowError, HeaderError, _CutOffError):
+        except (OSError, struct.error, OverflowError, HeaderError, KeyError, _CutOffError):
             return False
         # Whether it does belong is not looked into: more names only mean more work.
         return all(map(self._read_debug, places))

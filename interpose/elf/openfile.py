@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 HEAD = 4096
 """Bytes of the beginning that count for the identity: the ELF headers and, as a rule, the build-id."""
+KEPT = 1024
+"""Bytes of it that are kept: the ELF header, the program headers and what is behind them are read often."""
 MOST_HELD = 512
 """Files that are kept open, those used last; a program may map thousands, and descriptors are limited."""
 
@@ -26,7 +28,7 @@ class OpenFile:
     read, and only while it is the same.
     """
 
-    __slots__ = ("_fd", "_name", "identity", "path", "size", "written_ns")
+    __slots__ = ("_fd", "_head", "_name", "identity", "path", "size", "written_ns")
 
     _held: ClassVar[dict[int, list[int]]] = {}
     """Descriptors in use, the one that was used last last, each with where its file keeps it."""
@@ -38,7 +40,7 @@ class OpenFile:
         self._name = name or path
         fd = os.open(self._name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            self.identity = _identity(fd)
+            self.identity, self._head = _identity(fd)
         except OSError:
             os.close(fd)
             raise
@@ -68,6 +70,8 @@ class OpenFile:
 
     def read(self, offset: int, size: int) -> bytes:
         """``size`` bytes, fewer where the file ends. Raises OSError."""
+        if offset + size <= len(self._head):
+            return self._head[offset : offset + size]
         fd = self._fd[0]
         if fd >= 0:
             held = OpenFile._held
@@ -75,21 +79,23 @@ class OpenFile:
             return _read(fd, offset, size)
         fd = os.open(self._name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            if _identity(fd) != self.identity:
+            if _identity(fd)[0] != self.identity:
                 raise OSError(0, "the file was replaced")
             return _read(fd, offset, size)
         finally:
             os.close(fd)
 
 
-def _identity(fd: int) -> tuple[int, ...]:
+def _identity(fd: int) -> tuple[tuple[int, ...], bytes]:
+    """What the file is known by, and how it begins."""
     status = os.fstat(fd)
     try:
-        head = int.from_bytes(digest(os.pread(fd, HEAD, 0)), "little")
+        head = os.pread(fd, HEAD, 0)
+        mark = int.from_bytes(digest(head), "little")
     except OSError:  # a folder
-        head = 0
+        head, mark = b"", 0
     times = status.st_mtime_ns, status.st_ctime_ns
-    return (status.st_dev, status.st_ino, status.st_size, *times, head)
+    return (status.st_dev, status.st_ino, status.st_size, *times, mark), head[:KEPT]
 
 
 def _read(fd: int, offset: int, size: int) -> bytes:

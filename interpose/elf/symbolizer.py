@@ -15,10 +15,11 @@ from interpose.elf.lines import LineTable, SourceLine
 from interpose.elf.openfile import OpenFile
 from interpose.elf.pieces import Piece, Pieces
 from interpose.elf.symbolmap import Place, SymbolMap, code_map, data_map
+from interpose.ranges import Ranges
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from functools import cached_property
     from typing import Any, NamedTuple
 
@@ -248,20 +249,17 @@ class _Loaded(NamedTuple):
     bias: int
     mappings: list[Piece]
 
-    def holds(self, address: int) -> bool:
-        """Whether the address is in the object's segments, their zeroed tail (.bss) included."""
-        return self._segment(address) is not None
+    @property
+    def segments(self) -> Sequence[ProgramHeader]:
+        """The object's segments, as it was linked; with what they hold in memory only (.bss)."""
+        image = self.file.image
+        return image.load_segments if image is not None else ()
 
     def holds_data(self, address: int) -> bool:
-        """Whether it is in one that is no code."""
-        segment = self._segment(address)
-        return segment is not None and not segment.flags & PF_X
-
-    def _segment(self, address: int) -> ProgramHeader | None:
-        image = self.file.image
+        """Whether the address is in a segment that is no code."""
         vaddr = address - self.bias
-        found = image.load_segments if image is not None else ()
-        return next((header for header in found if header.vaddr <= vaddr < header.vaddr + header.memsz), None)
+        segment = next((h for h in self.segments if h.vaddr <= vaddr < h.vaddr + h.memsz), None)
+        return segment is not None and not segment.flags & PF_X
 
 
 class Symbolizer:
@@ -291,6 +289,7 @@ class Symbolizer:
         self._allow_mismatched = allow_mismatched
         self._mappings = Pieces()
         self._loaded: dict[int, _Loaded] | None = None
+        self._segments: Ranges[_Loaded] | None = None
         self._kept: list[tuple[Piece, _Loaded]] = []
         self._cache: dict[int, list[Frame]] = {}
 
@@ -329,7 +328,7 @@ class Symbolizer:
         return kept
 
     def _changed(self) -> None:
-        self._loaded = None
+        self._loaded = self._segments = None
         self._cache.clear()
 
     def object_file(self, path: str, file: OpenFile | None) -> ObjectFile:
@@ -379,7 +378,25 @@ class Symbolizer:
             return self._kept[(address >> 64) - 1][1]
         if mapping is not None:
             return self._objects().get(mapping.start)
-        return next((loaded for loaded in self._objects().values() if loaded.holds(address)), None)
+        if self._segments is None:
+            self._segments = self._by_segment()
+        return self._segments.at(address)
+
+    def _by_segment(self) -> Ranges[_Loaded]:
+        """Which object is where by its segments; of several that claim an address the lowest one has it."""
+        found: Ranges[_Loaded] = Ranges()
+        distinct = {id(loaded): loaded for loaded in self._objects().values()}
+        for loaded in distinct.values():
+            for segment in loaded.segments:
+                at = segment.vaddr + loaded.bias
+                end = at + segment.memsz
+                while at < end:
+                    taken = found.range_at(at)
+                    stop = taken[1] if taken is not None else min(end, found.next_start(at, end))
+                    if taken is None:
+                        found.add(at, stop, loaded)
+                    at = stop
+        return found
 
     # -- questions ----------------------------------------------------------------------------
 

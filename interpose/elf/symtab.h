@@ -32,6 +32,10 @@ struct ip_symbols { /* what was found, in columns */
  * were checked. */
 uint64_t ip_symtab_misnamed(const struct ip_symtab *t);
 
+/* Whether a symbol that is defined bears one of n names, which end with a NUL each, whatever its version; also if
+ * a symbol's name is not in the string table. */
+int ip_defines_one_of(const struct ip_symtab *t, const char *names, uint32_t n);
+
 /* The functions of a full table and of a dynamic one (either may have no symbol), by address, each name once
  * for an address: what the redirection core asks for.  ranges: n_ranges pairs of start and end of the text;
  * objects_too: data symbols in there count, but for unique ones. */

@@ -194,8 +194,9 @@ class Reader:
         ]
         if file.redirection is None:
             file.redirection = SymbolTable(lambda: _symbols(file))
-        may_hold = None if self._extra else known.names.may_hold
-        obj = CodeObject(path, text, file.redirection, soname, linked.bias, may_hold)
+        names = known.names
+        may_hold, may_define = (None, None) if self._extra else (names.may_hold, names.may_define)
+        obj = CodeObject(path, text, file.redirection, soname, linked.bias, may_hold, may_define=may_define)
         return Loaded(linked, obj, file)
 
 

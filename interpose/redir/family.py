@@ -29,6 +29,8 @@ class Family:
         self._matches = compile_pattern(key[0])
         self._spares_linker = key[1]
         self._parts: tuple[bytes, ...] | None = None
+        self._names: tuple[bytes, ...] | None = None
+        """What the rules look for, if each looks for one name."""
 
     def add(self, spec: Specification) -> None:
         """One more rule."""
@@ -48,10 +50,19 @@ class Family:
         """False if no rule finds a function in ``obj``."""
         if self._parts is None:
             self._parts = tuple({_part(piece): None for piece in self.pieces.values()})
+            bare = {spec.function.partition("@")[0]: piece for spec, piece in self.pieces.items()}
+            is_plain = all(name == piece for name, piece in bare.items())
+            self._names = tuple(map(_encoded, bare)) if is_plain else None
+        if self._names is not None:
+            return obj.may_define_one_of(self._names)
         return obj.may_hold_one_of(self._parts)
 
 
 def _part(piece: str) -> bytes:
     """A part of it, the shorter the fewer rules differ in it."""
     last = piece[max(piece.rfind("_"), 0) :]
-    return (last if len(last) >= _TELLING else piece).encode("utf-8", "surrogateescape")
+    return _encoded(last if len(last) >= _TELLING else piece)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -93,6 +93,7 @@ class CodeObject:
     is_tools: bool = False
     table: SymbolTable = field(init=False, repr=False)
     _may_hold: Callable[..., bool] | None = field(init=False, repr=False)
+    _may_define: Callable[[tuple[bytes, ...]], bool] | None = field(init=False, repr=False)
 
     def __init__(
         self,
@@ -103,12 +104,13 @@ class CodeObject:
         load_bias: int = 0,
         may_hold: Callable[..., bool] | None = None,
         is_tools: bool = False,
+        may_define: Callable[[tuple[bytes, ...]], bool] | None = None,
     ) -> None:
         """Accept plain tuples as symbols, a function that returns them, or a file's table of them; no soname
         becomes ``NONE``.
 
         ``may_hold`` tells cheaply that no symbol's name contains any of some sequences of bytes: objects that
-        interest no rule need not give their symbols then.
+        interest no rule need not give their symbols then. ``may_define`` tells it of whole names.
         """
         for name, value in (
             ("path", path),
@@ -118,6 +120,7 @@ class CodeObject:
             ("is_tools", is_tools),
             ("table", symbols if isinstance(symbols, SymbolTable) else SymbolTable(symbols)),
             ("_may_hold", may_hold),
+            ("_may_define", may_define),
         ):
             object.__setattr__(self, name, value)
 
@@ -132,6 +135,10 @@ class CodeObject:
     def may_hold_one_of(self, parts: tuple[bytes, ...]) -> bool:
         """False if no symbol's name contains any of ``parts``."""
         return self._may_hold is None or self._may_hold(*parts)
+
+    def may_define_one_of(self, names: tuple[bytes, ...]) -> bool:
+        """False if no symbol has one of these names, with a version or without."""
+        return self._may_define is None or self._may_define(names)
 
     def may_hold_piece(self, piece: str) -> bool:
         """The same as :meth:`may_hold`, for pieces that often end alike.

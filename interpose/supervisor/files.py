@@ -30,6 +30,7 @@ class KnownFile:
         self.path = path
         self.names = NameTables(path, file)
         self._file = file
+        self._image: tuple[Image | None] | None = None
         self._object_file: ObjectFile | None = None
 
     @property
@@ -54,7 +55,14 @@ class KnownFile:
         return [] if image is None else debug_places(image)
 
     def image(self) -> Image | None:
-        """Its headers, read anew; None if it is gone or no ELF file of ours."""
+        """Its headers; None if it is gone or no ELF file of ours."""
+        if self._object_file is not None:
+            return self._object_file.image
+        if self._image is None:
+            self._image = (self._read(),)
+        return self._image[0]
+
+    def _read(self) -> Image | None:
         from interpose.elf.errors import ElfError
         from interpose.elf.image import Image
 
@@ -64,6 +72,11 @@ class KnownFile:
             return Image(self.path, self._file)
         except ElfError:
             return None
+
+    def release(self) -> None:
+        """Let go of what is read again when it is asked for: most files are never asked again."""
+        self.names.release()
+        self._image = None
 
     @cached_property
     def go(self) -> tuple[Image, tuple[int, int]] | None:
@@ -78,6 +91,8 @@ class KnownFile:
         """For a symbolizer: the same for all that map this file, made if no earlier symbolizer has."""
         if self._object_file is None:
             self._object_file = make(self.path, self._file)
+            if self._image is not None:
+                (self._object_file.image,) = self._image
         return self._object_file
 
 

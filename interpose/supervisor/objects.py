@@ -199,8 +199,9 @@ class Objects:
         recall = self._recall
         recall.begin_mapped(addr, length, offset, file)
         if self._redir is not None or not recall.repeat():
+            places = file.debug_places()
             self._take_in(known)
-            recall.end(self._redir is not None, file.debug_places())
+            recall.end(self._redir is not None, places)
 
     def _take_in(self, known: Mapped) -> None:
         """Go's functions and the bindings of what was mapped."""
@@ -215,7 +216,7 @@ class Objects:
             self._start_redir(known)
             if self._recall is not None:
                 self._add_object(known)  # else it is among those that the core was told of
-        file.names.release()
+        file.release()
 
     def _find_go(self, start: int, end: int, offset: int, file: KnownFile) -> None:
         """Go gives every variable a value, and its collector looks at stack words whether alive or not."""
@@ -243,15 +244,17 @@ class Objects:
             soname = file.image.soname
         except ElfError:
             return
-        may_hold = None if self._config.core.extra_debuginfo_path else known.file.names.may_hold
+        # Of files below that path the names say nothing.
+        names = None if self._config.core.extra_debuginfo_path else known.file.names
+        may_hold, may_define = (None, None) if names is None else (names.may_hold, names.may_define)
         code = file.image.code_after(known.offset)
         text = [(known.start, known.end if code is None else min(known.end, known.start + code))]
         is_tools = os.path.basename(file.path) in (paths.STUBS, paths.HEAP_STUBS)
-        obj = CodeObject(file.path, text, _table(file), soname, biases[0], may_hold, is_tools)
+        obj = CodeObject(file.path, text, _table(file), soname, biases[0], may_hold, is_tools, may_define)
         if not self._ifunc_wrapper and (may_hold is None or may_hold(IFUNC_WRAPPER.encode())):
-            names, addresses, *_ = obj.table.columns
-            if IFUNC_WRAPPER in names:
-                self._ifunc_wrapper = addresses[names.index(IFUNC_WRAPPER)] + biases[0]
+            symbols, addresses, *_ = obj.table.columns
+            if IFUNC_WRAPPER in symbols:
+                self._ifunc_wrapper = addresses[symbols.index(IFUNC_WRAPPER)] + biases[0]
         change = self.redir.add_object(obj)
         self._apply(change)
         if self._unbound and os.path.basename(file.path) in _OURS:

@@ -1,14 +1,18 @@
-"""What a file's string tables can hold, asked part by part."""
+"""What a file's string tables can hold, asked part by part, and what its symbols define."""
 
 from __future__ import annotations
 
 import random
+import struct
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from interpose.elf import names
+from interpose.elf.headers import SHT_SYMTAB
+from interpose.elf.image import Image
 from interpose.elf.names import NameTables
 from interpose.elf.openfile import OpenFile
 from interpose.jit._native import ffi, lib
@@ -63,3 +67,72 @@ def test_answers_do_not_depend_on_the_size(
     tables.release()
     assert tables.may_hold(b"wanted_name")
     assert not tables.may_hold(b"unwanted_name")
+
+
+DEFINES = """
+#include <stdlib.h>
+static __attribute__((noinline, used)) void hidden_one(void) {}
+__asm__(".symver old_one, versioned@V1");
+__asm__(".symver new_one, versioned@@V2");
+void old_one(void) {}
+void new_one(void) {}
+void *my_malloc(size_t n) { return malloc(n); }
+char plainest;
+"""
+
+
+def _map(tmp_path: Path) -> str:
+    path = tmp_path / "versions"
+    path.write_text("V1 { global: versioned; }; V2 { global: versioned; my_malloc; plainest; } V1;\n")
+    return f"-Wl,--version-script={path}"
+
+
+@pytest.mark.parametrize("is_stripped", [False, True])
+def test_what_is_only_used_is_not_defined(
+    compile_program: Callable[..., Path], tmp_path: Path, is_stripped: bool
+) -> None:
+    flags = ["-shared", "-fPIC", _map(tmp_path), *(["-s"] if is_stripped else [])]
+    path = str(compile_program(f"defines{is_stripped}.c", DEFINES, *flags))
+    tables = NameTables(path, OpenFile(path))
+    assert tables.may_hold(b"malloc")
+    assert not tables.may_define((b"malloc", b"free", b"calloc"))
+    assert not tables.may_define((b"my_mallo", b"y_malloc", b"my_malloc_", b"versioned@V1"))
+    for name in (b"my_malloc", b"versioned", b"plainest"):
+        assert tables.may_define((b"malloc", name)), name
+    assert tables.may_define((b"hidden_one",)) is not is_stripped
+    tables.release()
+    assert tables.may_define((b"free", b"my_malloc"))
+    assert not tables.may_define((b"free", b"realloc"))
+
+
+def test_a_separate_debug_file_defines_for_its_file(
+    compile_program: Callable[..., Path], tmp_path: Path
+) -> None:
+    built = compile_program("separate.c", DEFINES, "-shared", "-fPIC", "-g", _map(tmp_path))
+    path, debug = tmp_path / "lib.so", tmp_path / "lib.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", built, debug], check=True)
+    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", built, path], check=True)
+    assert NameTables(str(path), OpenFile(str(path))).may_define((b"hidden_one",))
+    debug.unlink()
+    assert not NameTables(str(path), OpenFile(str(path))).may_define((b"hidden_one",))
+
+
+def test_a_damaged_table_may_define_anything(compile_program: Callable[..., Path], tmp_path: Path) -> None:
+    built = compile_program("damaged.c", DEFINES, "-shared", "-fPIC", _map(tmp_path))
+    image = Image.open(str(built))
+    table = next(section for section in image.sections if section.type == SHT_SYMTAB)
+    data = bytearray(built.read_bytes())
+    for at, what in ((table.offset + 24, b"\xff" * 4), (_symbol_header(data) + 40, b"\xff" * 4)):
+        damaged = data.copy()
+        damaged[at : at + 4] = what
+        path = tmp_path / "damaged.so"
+        path.write_bytes(damaged)
+        assert NameTables(str(path), OpenFile(str(path))).may_define((b"nobody_has_this",)), at
+
+
+def _symbol_header(data: bytes) -> int:
+    """Where the section header of the symbol table is, whose link is at 40."""
+    (at,) = struct.unpack_from("<Q", data, 40)
+    size, count = struct.unpack_from("<HH", data, 58)
+    rows = (at + size * number for number in range(count))
+    return next(row for row in rows if struct.unpack_from("<I", data, row + 4)[0] == SHT_SYMTAB)

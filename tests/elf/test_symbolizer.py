@@ -13,7 +13,7 @@ import pytest
 from elf.helpers import C_SOURCE, CXX_SOURCE, libraries, line_of, map_image, symbol_of
 
 from interpose.elf.debugfile import find_debug_image
-from interpose.elf.image import Image
+from interpose.elf.image import PF_X, Image
 from interpose.elf.symbolizer import Frame, Symbolizer
 from interpose.report.stack import StackOptions, StackResolver, describe_frame
 
@@ -389,3 +389,19 @@ def test_unwritable_cache_does_not_matter(c_program: Path, monkeypatch: pytest.M
     symbolizer = Symbolizer()
     bias = map_image(symbolizer, c_program, BASE)
     assert symbolizer.lookup(bias + symbol_of(c_program, "outer")[0])[-1].file == "prog.c"
+
+
+def test_where_two_objects_claim_data_the_lower_one_has_it(compile_program) -> None:
+    program = compile_program("claims.c", "char big[1 << 20] = {1}; int main(void) { return big[5]; }")
+    symbolizer = Symbolizer()
+    code = next(header for header in Image.open(str(program)).load_segments if header.flags & PF_X)
+    start, size = symbol_of(program, "big")
+    lower, upper = 0x10000000, 0x10000000 + size // 2
+    for bias in (upper, lower):  # their code is announced, as by the runtime, but not their data
+        file = symbolizer.object_at(str(program))
+        symbolizer.add_mapping(file, bias + code.vaddr, 4096, code.offset)
+    assert symbolizer.describe_data(lower + start) == ("big", 0)
+    assert symbolizer.describe_data(lower + start + size - 1) == ("big", size - 1)
+    assert symbolizer.describe_data(upper + start) == ("big", upper - lower)
+    assert symbolizer.describe_data(upper + start + size - 1) == ("big", size - 1)
+    assert symbolizer.describe_data(upper + start + 2 * size) is None

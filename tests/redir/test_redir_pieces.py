@@ -65,3 +65,37 @@ def test_an_object_without_a_piece_of_a_pattern_is_not_read() -> None:
 
     state.add_object(CodeObject("lib", [(0x30000, 0x40000)], unread, "lib", 0x30000, may_hold))
     assert not state.active
+
+
+def test_an_object_that_defines_none_of_the_names_is_not_read() -> None:
+    names = ("malloc", "free", "realloc@V1")
+    rules = [
+        (f"_vgr00000ZZ_Za_{encode(name)}", 16 * at, 8, True, False, True) for at, name in enumerate(names)
+    ]
+    state = RedirState()
+    state.add_object(CodeObject("rules", [(0x10000, 0x20000)], rules, "rules", 0x10000))
+    asked = []
+
+    def defining(*defined: bytes) -> CodeObject:
+        def symbols() -> list[tuple[str, int, int, bool, bool, bool]]:
+            assert defined, "its symbols were read"
+            return [(name.decode(), 16 * at, 8, True, False, True) for at, name in enumerate(defined)]
+
+        def may_hold(*parts: bytes) -> bool:
+            return not any(part.startswith(b"_vg") for part in parts)
+
+        def may_define(wanted: tuple[bytes, ...]) -> bool:
+            asked.append(wanted)
+            return any(name.partition(b"@")[0] in wanted for name in defined)
+
+        start = 0x30000 * (2 + len(asked))
+        text = [(start, start + 0x10000)]
+        return CodeObject("lib", text, symbols, "lib", start, may_hold, may_define=may_define)
+
+    state.add_object(defining())
+    assert not state.active
+    assert [set(wanted) for wanted in asked] == [{b"malloc", b"free", b"realloc"}]
+    state.add_object(defining(b"free", b"my_malloc", b"realloc@V2"))
+    assert [binding.symbol for binding in state.active.values()] == ["free"]
+    state.add_object(defining(b"realloc@V1"))
+    assert len(state.active) == 2

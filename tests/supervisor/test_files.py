@@ -95,12 +95,13 @@ def test_a_file_is_read_after_it_was_replaced(tmp_path):
 def test_without_descriptors_to_spare_a_file_is_read_while_it_is_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(openfile, "MOST_HELD", 0)
     path = tmp_path / "lib.so"
-    path.write_bytes(b"one")
+    path.write_bytes(b"one" + bytes(openfile.KEPT))
     file = OpenFile(str(path))
-    assert file.read(1, 9) == b"ne"
-    _rewritten(path, b"two")
+    assert file.read(openfile.KEPT, 9) == bytes(3)
+    _rewritten(path, b"two" + bytes(openfile.KEPT))
     with pytest.raises(OSError, match="replaced"):
-        file.read(0, 3)
+        file.read(0, 3 + openfile.KEPT)
+    assert file.read(0, 3) == b"one"
 
 
 def test_near_the_limit_on_descriptors_no_file_is_kept_open(tmp_path):
