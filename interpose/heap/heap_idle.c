@@ -7,6 +7,9 @@
  * which bounds what sweeps cost by what there is, and one where as much was freed: as long as what was freed has not
  * come to more than the heap at its most, if fewer bytes live, and else within a part of the processor time.  Still
  * each page would be given back some nine times, so spans in which nothing was freed since the last sweep are left out.
+ *
+ * Where blocks are small nothing is given back: most of the memory is what is kept about each block then, of which
+ * there is less here than elsewhere, and cells of a quarantine that is full are wanted again soon.
  */
 #include <asm/unistd.h>
 #include <linux/time.h>
@@ -27,6 +30,9 @@
 /* Heaps of so many bytes may have what is kept about them in common.  Where a block ends that does it costs a fault,
  * which small heaps, whose blocks most often end before the program does, would not make up for. */
 #define ALIKE_FROM (64ull << 20)
+/* So many bytes for each block beside a quarter of all: what two bits a byte and a description of a hundred bytes would
+ * take, where ours has 32. */
+#define A_BLOCK 64
 
 u64 heap_freed_due = LEAST;
 static u64 next_sweep = LEAST; /* bytes in spans */
@@ -148,6 +154,21 @@ static void swept(u64 step) {
     live_then = heap_table->live_bytes;
 }
 
+/* May all shadow stay?  A look at each span, not at each block. */
+static bool is_modest(void) {
+    const struct ip_heap_table *t = heap_table;
+    u64 blocks = 0;
+    for (u64 i = 0; i < t->n_arenas; i++) {
+        u64 lo = RT_ROUND_UP(t->arena_lo[i], HEAP_UNIT), end = RT_ROUND_DOWN(t->arena_hi[i], HEAP_UNIT);
+        while (lo < end) {
+            const struct ip_heap_span *s = heap_span_of(lo);
+            if (s) blocks += s->used;
+            lo = s ? heap_span_end(s) : lo + HEAP_UNIT;
+        }
+    }
+    return in_spans <= in_spans / 4 + A_BLOCK * blocks;
+}
+
 void heap_grown(u64 bytes) {
     u64 step = step_of(in_spans = bytes);
     if (bytes > most) most = bytes;
@@ -155,7 +176,7 @@ void heap_grown(u64 bytes) {
     if ((i64)(heap_freed_due - heap_freed() - step) > 0) heap_freed_due = heap_freed() + step; /* it was larger */
     if (bytes < next_sweep) return;
     next_sweep = bytes + step;
-    if (unused() < step) return; /* a look at all blocks would win little */
+    if (unused() < step || is_modest()) return; /* a look at all blocks would win little */
     sweep();
     swept(step);
 }
@@ -174,7 +195,7 @@ void heap_freed_much(void) {
     bool fewer = heap_table->live_bytes + step <= live_then;
     last_due = began;
     heap_freed_due = heap_freed() + step;
-    if (unused() < step) return;
+    if (unused() < step || is_modest()) return;
     if (fewer && paid + step <= most) {
         paid += step;
         sweep();
