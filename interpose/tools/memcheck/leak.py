@@ -36,6 +36,10 @@ WORD = 8
 CHUNK = 1 << 19
 """Bytes of client memory copied at a time: two of them at once are a part of a run's peak."""
 _HITS = 1 << 13
+_FUNCTIONS = 4
+"""So many words of what may be a table of virtual functions are looked at."""
+_ADDRESSES = 1 << 63
+"""No process has any from there on."""
 _NO_HOLDER = 0xFFFF_FFFF
 _GROUP = struct.Struct("4Q2I")
 """``struct ip_leak_group``."""
@@ -75,6 +79,9 @@ class LeakMemory(Protocol):
 
     def valid_words(self, addrs: Sequence[int], /) -> Sequence[int]:
         """For aligned words in ascending order: 1 if all eight bytes are addressable and defined."""
+
+    def read_words(self, addrs: Sequence[int], /) -> Sequence[int]:
+        """Words in ascending order, 0 where one cannot be read."""
 
     def registers(self) -> Iterable[int]:
         """Defined values of the general registers of all threads."""
@@ -129,12 +136,29 @@ class LeakSearch:
         walk.state, walk.heuristic, walk.refused = (self._new("uint8_t", n) for _ in range(3))
         walk.clique, walk.first = self._new("uint32_t", n), self._new("size_t", n + 2)
         walk.order, walk.queue = self._new("uint32_t", m), self._new("uint32_t", 2 * n + m)
+        if heuristics:
+            self._refuse_inner(heuristics)
         while (asked := lib.ip_leak_go(walk)) >= 0:
             hit = hits[asked]
             name = heuristics.match(self.blocks[hit.block], hit.offset)
             walk.answer = 0 if name is None else LEAK_HEURISTICS.index(name) + 1
             if name is None and not heuristics.begins_with_table(self.blocks[hit.block]):
                 walk.refused[hit.block] |= lib.IP_LR_ELSE
+
+    def _refuse_inner(self, heuristics: Heuristics) -> None:
+        """Answer at once what most pointers into blocks are: ordinary ones.
+
+        Where each object has a header (Python's collector), nearly all blocks are pointed into; to ask for
+        each took most of a search.
+        """
+        from array import array as Words
+
+        walk, n = self._walk, len(self.blocks)
+        inner, addrs = ffi.new("uint32_t[]", n), ffi.new("uint64_t[]", n)
+        count = lib.ip_leak_inner(walk, inner, addrs)
+        starts = Words("Q", bytes(ffi.buffer(addrs)[: count * WORD]))
+        for number in heuristics.may_begin_with_table(starts):
+            walk.refused[inner[number]] &= ~lib.IP_LR_ELSE & 0xFF
 
     @cached_property
     def state(self) -> list[State]:
@@ -432,6 +456,34 @@ class Heuristics:
         """Does a pointer to a table of virtual functions lie at its start?"""
         return not block.addr % WORD and self._is_table(self._word(block.addr))
 
+    def may_begin_with_table(self, starts: Sequence[int]) -> list[int]:
+        """The numbers of the blocks of which :meth:`begins_with_table` is to be asked; of others it is false.
+
+        :param starts: addresses in ascending order, which is what makes this cheap
+        """
+        valid, words = self._memory.valid_words(starts), self._memory.read_words(starts)
+        first = {
+            number: word
+            for number, (addr, good, word) in enumerate(zip(starts, valid, words, strict=True))
+            if good and word and not (addr | word) % WORD and word < _ADDRESSES
+        }
+        tables = self._lead_to_code(sorted(set(first.values())))
+        return [number for number, word in first.items() if word in tables]
+
+    def _lead_to_code(self, addrs: list[int]) -> set[int]:
+        """As :meth:`_leads_to_code`, of many; a word that cannot be read counts as null."""
+        found = set[int]()
+        for number in range(_FUNCTIONS):
+            functions = self._memory.read_words([addr + number * WORD for addr in addrs])
+            rest = list[int]()
+            for addr, target in zip(addrs, functions, strict=True):
+                if not target:
+                    rest.append(addr)
+                elif self._memory.is_code(target):
+                    found.add(addr)
+            addrs = rest
+        return found
+
     def _is_table(self, addr: int | None) -> bool:
         """Functions of a table: among its first words at least one points at code, the others are null."""
         if not addr or addr % WORD:
@@ -442,7 +494,7 @@ class Heuristics:
         return known
 
     def _leads_to_code(self, addr: int) -> bool:
-        for number in range(4):
+        for number in range(_FUNCTIONS):
             function = self._memory.read(addr + number * WORD, WORD)
             if function is None:
                 return False

@@ -249,6 +249,16 @@ class ClientSpace:
             lib.ip_valid_words(memory, lib.IP_V_CONST, words, len(addrs), ffi.from_buffer("uint8_t[]", good))
         return good
 
+    def read_words(self, addrs: Sequence[int]) -> Sequence[int]:
+        from array import array
+
+        wanted, words = array("Q", addrs), array("Q", bytes(8 * len(addrs)))
+        memory = self._supervisor.client.memory_fd()
+        lib.ip_read_words(
+            memory, ffi.from_buffer("uint64_t[]", wanted), len(addrs), ffi.from_buffer("uint64_t[]", words)
+        )
+        return words
+
     def registers(self) -> Iterable[int]:
         return [
             value

@@ -116,6 +116,18 @@ static int heuristic_of(struct ip_leak_walk *w, const struct ip_hit *hit) {
     return name;
 }
 
+size_t ip_leak_inner(struct ip_leak_walk *w, uint32_t *blocks, uint64_t *addrs) {
+    size_t found = 0;
+    for (size_t i = 0; i < w->n_hits; i++)
+        if (w->hits[i].offset && place_of(w->hits[i].offset) == IP_LR_ELSE) w->refused[w->hits[i].block] |= IP_LR_ELSE;
+    for (size_t b = 0; b < w->n_blocks; b++) {
+        if (!(w->refused[b] & IP_LR_ELSE)) continue;
+        blocks[found] = (uint32_t)b;
+        addrs[found++] = w->blocks[b].addr;
+    }
+    return found;
+}
+
 /* A block is possibly lost if each chain to it has an interior-pointer somewhere; it is looked at again when a better
  * one is found.  0: an answer is needed first. */
 static int follow(struct ip_leak_walk *w, const struct ip_hit *hit, int reachable) {

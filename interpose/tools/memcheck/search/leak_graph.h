@@ -70,6 +70,11 @@ struct ip_leak_walk {
     int answer; /* the caller's: number of the heuristic that takes the hit, from 1, or 0 */
 };
 
+/* The blocks that are pointed into elsewhere (IP_LR_ELSE), and where they begin, by address: there is room for
+ * n_blocks.  Such pointers are refused from now on: the caller takes that back for a block that may begin with a
+ * table.  Returns how many there are. */
+size_t ip_leak_inner(struct ip_leak_walk *walk, uint32_t *blocks, uint64_t *addrs);
+
 /* Go on; returns the index of a hit for which an answer is needed, or -1 when done. */
 int64_t ip_leak_go(struct ip_leak_walk *walk);
 

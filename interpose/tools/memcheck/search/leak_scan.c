@@ -64,24 +64,36 @@ size_t ip_touched(int pagemap, uint64_t lo, uint64_t hi, struct ip_range *out, s
     return found;
 }
 
-void ip_valid_words(int mem, uint64_t shift, const uint64_t *addrs, size_t n, uint8_t *good) {
-    enum { PAGE = 4096 };
-    uint8_t page[PAGE];
-    static const uint8_t zero[8];
-    uint64_t held = 1; /* no page begins there */
-    int whole = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t at = addrs[i] + shift;
-        uint64_t first = at & -(uint64_t)PAGE;
-        if (first != held) {
-            held = first;
-            whole = pread(mem, page, PAGE, (off_t)first) == PAGE;
-        }
-        uint8_t word[8];
-        if (whole && at - first <= PAGE - 8) {
-            good[i] = !memcmp(page + (at - first), zero, 8);
-        } else {
-            good[i] = pread(mem, word, 8, (off_t)at) == 8 && !memcmp(word, zero, 8);
-        }
+/* The page of the client's memory that was looked at last. */
+struct page {
+    uint64_t first;
+    int whole;
+    uint8_t bytes[4096];
+};
+
+static const struct page NO_PAGE = {.first = 1}; /* none begins there */
+
+static int read_word(int mem, struct page *page, uint64_t at, void *word) {
+    uint64_t first = at & -(uint64_t)sizeof page->bytes, offset = at - first;
+    if (first != page->first) {
+        page->first = first;
+        page->whole = pread(mem, page->bytes, sizeof page->bytes, (off_t)first) == sizeof page->bytes;
     }
+    if (!page->whole || offset > sizeof page->bytes - 8) return pread(mem, word, 8, (off_t)at) == 8;
+    memcpy(word, page->bytes + offset, 8);
+    return 1;
+}
+
+void ip_valid_words(int mem, uint64_t shift, const uint64_t *addrs, size_t n, uint8_t *good) {
+    struct page page = NO_PAGE;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t word;
+        good[i] = read_word(mem, &page, addrs[i] + shift, &word) && !word;
+    }
+}
+
+void ip_read_words(int mem, const uint64_t *addrs, size_t n, uint64_t *words) {
+    struct page page = NO_PAGE;
+    for (size_t i = 0; i < n; i++)
+        if (!read_word(mem, &page, addrs[i], &words[i])) words[i] = 0;
 }

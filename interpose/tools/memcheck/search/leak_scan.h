@@ -40,4 +40,7 @@ size_t ip_touched(int pagemap, uint64_t lo, uint64_t hi, struct ip_range *out, s
  * descriptor of the client's memory, are all zero (V bytes: addressable and defined). */
 void ip_valid_words(int mem, uint64_t shift, const uint64_t *addrs, size_t n, uint8_t *good);
 
+/* The words at addrs[0..n), best in ascending order, read through the same descriptor; 0 where that fails. */
+void ip_read_words(int mem, const uint64_t *addrs, size_t n, uint64_t *words);
+
 #endif

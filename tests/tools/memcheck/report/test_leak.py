@@ -63,6 +63,10 @@ class Memory:
         self.asked += list(addrs)
         return [addr not in self.bad for addr in addrs]
 
+    def read_words(self, addrs):
+        assert list(addrs) == sorted(addrs)
+        return [int.from_bytes(self.read(addr, 8) or b"", "little") for addr in addrs]
+
     def registers(self):
         return self.values
 
@@ -261,6 +265,41 @@ def test_heuristics(name, heap, words, offset):
     words[GLOBALS + 8] = at(0)
     better = run(Memory(words=words), heap)
     assert (better.state, better.heuristic) == ([R], [None])
+
+
+def test_inner_pointers_that_no_heuristic_can_take_are_not_asked_for_one_by_one(monkeypatch):
+    """A list whose links lead behind the headers of its objects, as that of Python's collector."""
+    heap = blocks(*[48] * 60)
+    words = {at(number): at(number + 1, 16) for number in range(59)}
+    words |= {GLOBALS: at(0, 16), at(58): TABLES + 0x10, at(58, 8): at(59, 16), **vtables()}
+    memory, asked = Memory(words=words), list[int]()
+    match = Heuristics.match
+
+    def counted(self, block, offset):
+        asked.append(block.addr)
+        return match(self, block, offset)
+
+    monkeypatch.setattr(Heuristics, "match", counted)
+    result = run(memory, heap)
+    assert result.state == [P] * 60
+    assert asked == [at(58)]
+
+
+@given(st.lists(st.tuples(st.sampled_from((0, 4)), st.integers(0, 12)), max_size=20), st.data())
+def test_which_blocks_begin_with_a_table(heads, data):
+    """Known for all of them at once, and asked for one by one."""
+    tables = {TABLES + 8 * n: data.draw(st.sampled_from((0, 0, CODE + 8, 7))) for n in range(12)}
+    starts = [at(number, odd) for number, (odd, _) in enumerate(heads)]
+    words = {start: TABLES + 8 * n for start, (_, n) in zip(starts, heads, strict=True)}
+    some = st.sets(st.sampled_from(starts)) if starts else st.just(set())
+    memory = Memory(words={**words, **tables}, bad=data.draw(some), unreadable=data.draw(some))
+    heuristics = Heuristics(("multipleinheritance",), memory)
+    one_by_one = [
+        number
+        for number, start in enumerate(starts)
+        if heuristics.begins_with_table(HeapBlock(start, 32, alloc_stack=(1,), context=1))
+    ]
+    assert heuristics.may_begin_with_table(starts) == one_by_one
 
 
 @pytest.mark.parametrize(
