@@ -101,7 +101,7 @@ static void take_back(const struct ip_heap_block *b, u64 room, u64 rz) {
     if (b->kind == IP_AK_CUSTOM)
         heap_set_with_red_zones(b->addr, b->size, rz, RT_SH_NOACCESS);
     else if (b->size == filled)
-        heap_hook_released(b->addr, b->size, heap_gives_back(b->size));
+        heap_hook_released(b->addr, b->size, heap_gives_back(b->addr, b->size));
     else
         heap_hook_state(b->addr, b->size, RT_SH_NOACCESS);
 }

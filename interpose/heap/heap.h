@@ -92,7 +92,7 @@ void heap_span_made(struct ip_heap_span *s);
 extern u64 heap_freed_due;
 void heap_freed_much(void);
 /* A block of so many bytes goes into the quarantine: is what is kept about it to be given back at once? */
-bool heap_gives_back(u64 bytes);
+bool heap_gives_back(u64 addr, u64 bytes);
 u64 heap_processor_time(int clock); /* in microseconds */
 static inline u64 heap_freed(void) { return heap_table->bytes_allocated - heap_table->live_bytes; }
 static inline bool heap_has_freed_much(void) { return rt_unlikely((i64)(heap_freed() - heap_freed_due) >= 0); }

@@ -146,6 +146,7 @@ static u32 big_block(u64 bytes, u64 *at, bool *zeroed) {
     s->n = s->used = 1;
     s->first = i;
     s->records = heap_block(i);
+    heap_span_made(s);
     *at = s->lo;
     return i;
 }

@@ -90,7 +90,7 @@ static inline void retire(u32 i, struct ip_heap_span *s, struct ip_heap_block *b
     if (rt_unlikely(s->swept)) s->swept = false;
     heap_table->frees++;
     if (rt.flags & IP_C_KEEP_FREE_STACK && stack) b->free_ctx = stack;
-    heap_hook_released(b->addr, b->size, rt_unlikely(!s->stride) && heap_gives_back(b->size));
+    heap_hook_released(b->addr, b->size, rt_unlikely(!s->stride) && heap_gives_back(b->addr, b->size));
     heap_retire(i, b);
     /* The next allocation makes room by the oldest one, whose record has been fetched by now, and most often gives it.
      */

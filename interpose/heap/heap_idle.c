@@ -37,10 +37,11 @@
 u64 heap_freed_due = LEAST;
 static u64 next_sweep = LEAST; /* bytes in spans */
 static u64 next_share = ALIKE_FROM;
-static u64 in_spans, most;  /* bytes there are now, and were at the most */
-static u64 live_then;       /* bytes, at the last sweep or since */
-static u64 paid;            /* bytes freed that had sweeps for the heap's size */
-static u64 last_due, spent; /* microseconds: when much had been freed; in the other sweeps */
+static struct ip_heap_span *big_made[2]; /* as those of a class */
+static u64 in_spans, most;               /* bytes there are now, and were at the most */
+static u64 live_then;                    /* bytes, at the last sweep or since */
+static u64 paid;                         /* bytes freed that had sweeps for the heap's size */
+static u64 last_due, spent;              /* microseconds: when much had been freed; in the other sweeps */
 
 /* Below a page nothing can be given back. */
 static void idle(u64 lo, u64 hi) {
@@ -80,7 +81,7 @@ static bool is_alike(const struct ip_heap_span *s) {
 }
 
 static void share(struct ip_heap_span *s) {
-    if (!s->stride || s->alike || !is_alike(s)) return;
+    if (s->alike || heap_span_end(s) - s->lo >= HEAP_LARGE || !is_alike(s)) return;
     s->alike = heap_hook_alike(s->lo, heap_span_end(s) - s->lo, s->stride, s->records->addr - s->lo, s->records->size);
 }
 
@@ -98,10 +99,9 @@ static void share_all(void) {
 
 /* The one before the last, because blocks are filled after they have been given. */
 void heap_span_made(struct ip_heap_span *made) {
-    struct heap_class *c = &heap_classes[made->size_class];
-    struct ip_heap_span *s = c->made[1];
-    c->made[1] = c->made[0];
-    c->made[0] = made;
+    struct ip_heap_span **last = made->stride ? heap_classes[made->size_class].made : big_made, *s = last[1];
+    last[1] = last[0];
+    last[0] = made;
     if (in_spans < most || in_spans < ALIKE_FROM) return;
     if (in_spans >= next_share) {
         next_share = 2 * in_spans;
@@ -183,9 +183,16 @@ void heap_grown(u64 bytes) {
 
 /* Most of what is freed together often lies in few large blocks (of a compiler's 20 MB of quarantine more than half).
  * Who only takes and frees such blocks must not wait for their pages each time. */
-bool heap_gives_back(u64 bytes) {
+bool heap_gives_back(u64 addr, u64 bytes) {
     static u64 at_once; /* microseconds */
-    if (bytes <= HEAP_SMALL || bytes >= HEAP_LARGE || at_once > processor_time() / PART_AT_ONCE) return false;
+    if (bytes <= HEAP_SMALL || bytes >= HEAP_LARGE) return false;
+    struct ip_heap_span *s = heap_span_of(addr);
+    if (s && !s->stride && s->alike) {
+        heap_hook_end_zeros(addr, bytes);
+        s->alike = false;
+        return true; /* most of it went just now */
+    }
+    if (at_once > processor_time() / PART_AT_ONCE) return false;
     at_once += bytes / RT_PAGE * PAGE_COST;
     return true;
 }

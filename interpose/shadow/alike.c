@@ -3,6 +3,7 @@
  * Where all blocks of a span have one size, live and are defined, its V bytes are a pattern: zeros for each block, ones
  * between them.  A pattern that is met a second time is written to the file of shared pages, and private mappings of
  * that take the place of the spans' own pages.  What is stored there later is stored to copies, as anywhere else.
+ * Of a block with a span of its own they are zero, which pages are that nobody ever wrote.
  *
  * Only pages that lie wholly in a span, for the others belong to its neighbours, too.  Only while there is one thread:
  * between the look and the exchange another one might copy undefined bytes there.  A span that ends is one of shared
@@ -14,6 +15,7 @@
 #define PROT_RW                     3
 #define MAP_SHARED_                 0x01
 #define MAP_PRIVATE_NORESERVE_FIXED 0x4012
+#define MAP_ANON                    0x20
 
 /* The kernel counts mappings (vm.max_map_count), and a span between others is two. */
 #define SPANS_MOST 4096
@@ -32,7 +34,7 @@ static bool no_more; /* the file is another one by now */
 void sh_no_patterns(void) { no_more = true; }
 
 static long map(u64 at, u64 len, int prot, int flags, u64 place) {
-    return sys6(NR_mmap, (long)at, (long)len, prot, flags, rt.shadow_fd, (long)place);
+    return sys6(NR_mmap, (long)at, (long)len, prot, flags, flags & MAP_ANON ? -1 : rt.shadow_fd, (long)place);
 }
 
 static bool is(const struct pattern *p, const struct pattern *q) {
@@ -86,7 +88,23 @@ static bool same(u64 a, u64 b, u64 n) {
     return true;
 }
 
+/* Its V bytes at the ends lie on pages of others. */
+static bool share_zeros(u64 addr, u64 size) {
+    u64 at = RT_ROUND_UP(sh_v(addr), RT_PAGE), end = RT_ROUND_DOWN(sh_v(addr + size), RT_PAGE);
+    if (!rt_alone || n_spans == SPANS_MOST || at >= end || !sh_is_zero(at, end)) return false;
+    if (map(at, end - at, PROT_RW, MAP_PRIVATE_NORESERVE_FIXED | MAP_ANON, 0) != (long)at) return false;
+    n_spans++;
+    return true;
+}
+
+void sh_end_zeros(u64 addr, u64 size) {
+    u64 at = RT_ROUND_UP(sh_v(addr), RT_PAGE), end = RT_ROUND_DOWN(sh_v(addr + size), RT_PAGE);
+    n_spans--;
+    if (at < end) sh_map_some_ones(at, end - at);
+}
+
 bool sh_share_alike(u64 lo, u64 bytes, u64 stride, u64 offset, u64 size) {
+    if (!stride) return share_zeros(lo + offset, size);
     u64 at = RT_ROUND_UP(sh_v(lo), RT_PAGE), len = RT_ROUND_DOWN(sh_v(lo + bytes), RT_PAGE) - at;
     if (!rt_alone || no_more || n_spans == SPANS_MOST || len > SH_PATTERN_LEN) return false;
     struct pattern wanted = {.bytes = bytes, .len = len, .stride = stride, .offset = offset, .size = size};

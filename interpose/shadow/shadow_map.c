@@ -374,18 +374,29 @@ void sh_block_allocated(u64 addr, u64 len, bool defined) {
     set_a_of_block(addr, len, false);
 }
 
-/* Pages of V bytes are given back: shared pages of ones show again, unless a request of the program's has put others
- * there, of which nothing is left.  Ones are in the page cache; to read each page would be a fault for each. */
+/* Pages from which another mapping is better than a copy of each. */
+#define MAP_PAGES 8
+
+/* Pages of V bytes are given back: shared pages of ones show again, unless a request of the program's or alike.c has
+ * put others there, of which nothing is left.  Ones are in the page cache; to read each page would be a fault for each.
+ */
 static void give_back_ones(u64 lo, u64 hi) {
     u8 cached[64], v;
     sys3(NR_madvise, (long)lo, (long)(hi - lo), MADV_DONTNEED_);
     for (u64 n; lo < hi; lo += n) {
         n = hi - lo < sizeof cached * RT_PAGE ? hi - lo : sizeof cached * RT_PAGE;
         bool known = sys3(NR_mincore, (long)lo, (long)n, (long)cached) == 0;
-        for (u64 i = 0; i < n / RT_PAGE; i++) {
+        for (u64 i = 0, k; i < n / RT_PAGE; i = k) {
             u64 page = lo + i * RT_PAGE;
-            if (known && cached[i] & 1) continue;
-            if (!sh_read(&v, page, 1) && v != 0xff) sh_fill(page, 0xff, RT_PAGE);
+            for (k = i; k < n / RT_PAGE && !(known && cached[k] & 1);) k++;
+            if (k == i) {
+                k++;
+            } else if (known && k - i >= MAP_PAGES) {
+                sh_map_some_ones(page, (k - i) * RT_PAGE);
+            } else {
+                k = i + 1;
+                if (!sh_read(&v, page, 1) && v != 0xff) sh_fill(page, 0xff, RT_PAGE);
+            }
         }
     }
 }

@@ -118,3 +118,53 @@ def test_patterns_of_a_child_are_its_own(full: Any) -> None:
     assert all(full.v(p, 440) == bytes(440) for p in before)
     for p in [*before, *mine]:
         free(full, p)
+
+
+@pytest.mark.parametrize("size", [50_000, 131_072, 1_000_003])
+def test_blocks_with_spans_of_their_own(full: Any, size: int) -> None:
+    blocks = new_blocks(full, size, 12 << 20)
+    assert own_part(full, [p + size // 2 for p in blocks]) < 0.3
+    for p in blocks[:: 1 + len(blocks) // 20]:
+        assert full.v(p - 16, 16 + size + 16) == b"\xff" * 16 + bytes(size) + b"\xff" * 16
+    for p in blocks[::2]:
+        free(full, p)
+    assert all(full.v(p, size) == b"\xff" * size for p in blocks[:100:2])
+    assert all(full.v(p, size) == bytes(size) for p in blocks[1:100:2])
+    for p in blocks[1::2]:
+        free(full, p)
+    assert all(full.v(p, size) == b"\xff" * size for p in blocks[:100])
+    fill_quarantine(full)
+    again = new_blocks(full, size, 12 << 20)
+    assert set(blocks) & set(again)
+    assert all(full.v(p, size) == bytes(size) for p in again[:100])
+    for p in again:
+        free(full, p)
+    assert all(full.v(p, size) == b"\xff" * size for p in [*blocks[:100], *again[:100]])
+
+
+def test_undefined_bytes_of_a_block_with_a_span_of_its_own(full: Any) -> None:
+    size = 200_000
+    before = new_blocks(full, size, 4 << 20)
+    marked = malloc(full, size)
+    text = bytes(100_000) + b"\x01" + bytes(99_999)
+    full.ffi.memmove(full.ffi.cast("char *", marked + full.lib.IP_V_CONST), text, size)
+    after = new_blocks(full, size, 4 << 20)
+    assert full.v(marked, size) == text
+    full.lib.rt_shadow_set(before[0] + 50_000, 20_000, 1)  # undefined again
+    assert full.v(before[0], size) == bytes(50_000) + b"\xff" * 20_000 + bytes(size - 70_000)
+    for p in [*before, marked, *after]:
+        free(full, p)
+    assert all(full.v(p, size) == b"\xff" * size for p in [*before, marked, *after])
+
+
+def test_a_block_with_a_span_of_its_own_that_moves(full: Any) -> None:
+    size = 300_000
+    blocks = new_blocks(full, size, 8 << 20)
+    short = full.request(full.lib.IP_HR_REALLOC, blocks[0], 100_000)
+    long = full.request(full.lib.IP_HR_REALLOC, blocks[1], 500_000)
+    assert full.v(short, 100_010) == bytes(100_000) + b"\xff" * 10
+    assert full.v(long, 500_000) == bytes(size) + b"\xff" * 200_000
+    assert all(full.v(p, size) == b"\xff" * size for p in blocks[:2])
+    for p in [short, long, *blocks[2:]]:
+        free(full, p)
+    assert all(full.v(p, 100_000) == b"\xff" * 100_000 for p in [short, long, *blocks[2:]])
