@@ -52,3 +52,14 @@ def test_replies_go_to_the_log(asks, options) -> None:
     expected, found = said(valgrind(), asks, *options), said(interpose(), asks, *options)
     assert found[1].split("## ") == expected[1].split("## ")
     assert found[0] == expected[0] == 0
+
+
+@beside_valgrind
+def test_searches_see_what_running_threads_hold(tmp_path) -> None:
+    out = tmp_path / "searches"
+    shown = subprocess.run([*interpose(), "--include-dir"], capture_output=True, text=True, timeout=TIMEOUT)
+    source = GUESTS / "searches_beside.c"
+    words = ["gcc", "-g", "-O1", "-pthread", f"-I{shown.stdout.strip()}", str(source), "-o", str(out)]
+    subprocess.run(words, check=True, timeout=TIMEOUT)
+    for engine in (valgrind(), interpose()):
+        assert subprocess.run([*engine, "-q", str(out)], capture_output=True, timeout=TIMEOUT).returncode == 0

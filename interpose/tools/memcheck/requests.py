@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from interpose.jit._native import lib
+from interpose.plain import suppress
 from interpose.report.text import stack_lines
 
 from .leak import State
@@ -25,7 +26,6 @@ _DELTAS = (Delta.ANY, Delta.INCREASED, Delta.CHANGED, Delta.NEW)
 
 def _leak_check(tool: Tool, slot: Any, words: Sequence[int]) -> int:
     """DO_LEAK_CHECK: mode (0 full, 1 summary), delta."""
-    tool.space.forget()
     options = replace(
         tool.leak_options(),
         full=words[1] == 0,
@@ -33,7 +33,12 @@ def _leak_check(tool: Tool, slot: Any, words: Sequence[int]) -> int:
         tid=slot.tid_guest,
         thread_name=tool.supervisor.thread_names.get(slot.tid_guest),
     )
-    tool.leaks.run(tool.live_blocks(), tool.space, options)
+    supervisor = tool.supervisor
+    is_alone = len(list(supervisor.client.slots())) < 2
+    # What a running thread holds in registers is seen nowhere.
+    with suppress() if is_alone else supervisor.debugger.standstill():
+        tool.space.forget()
+        tool.leaks.run(tool.live_blocks(), tool.space, options)
     if tool.errors.must_exit:
         tool.supervisor.stop_client(slot, tool.config.core.error_exitcode)
         slot.r[3] = lib.IP_ANSWER_ENDS
