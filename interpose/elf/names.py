@@ -17,6 +17,7 @@ from interpose.elf.headers import (
     SHT_NOTE,
     SHT_STRTAB,
     SHT_SYMTAB,
+    SYMBOL_BYTES,
     HeaderError,
     Headers,
     build_id,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 DEBUG_ROOT = "/usr/lib/debug"
-_SYMBOL = 24  # bytes of an entry
 LARGE = 1 << 18
 """From so many bytes on it is worth while to note once what short sequences the tables hold."""
 
@@ -52,11 +52,11 @@ class _SymbolTable:
             data = file.read(offset, size)
         except (OSError, OverflowError):
             return True
-        if len(data) < size or size % _SYMBOL:
+        if len(data) < size or size % SYMBOL_BYTES:
             return True
         table = ffi.new("struct ip_symtab *")
         table.symbols = symbols = ffi.from_buffer("uint8_t[]", data)
-        table.count = len(symbols) // _SYMBOL
+        table.count = len(symbols) // SYMBOL_BYTES
         table.strings = strings = ffi.from_buffer("char[]", self._strings)
         table.strings_size = len(strings)
         return bool(lib.ip_defines_one_of(table, joined, count))

@@ -121,6 +121,8 @@ static bool names_add(struct names *set, const char *text, size_t len) {
     return true;
 }
 
+static uint64_t length_bit(size_t len) { return 1ull << (len < 63 ? len : 63); }
+
 int ip_defines_one_of(const struct ip_symtab *t, const char *names, uint32_t n) {
     if (ip_symtab_misnamed(t)) return 1;
     struct names wanted = {0};
@@ -128,15 +130,14 @@ int ip_defines_one_of(const struct ip_symtab *t, const char *names, uint32_t n) 
     for (; n--; names += strlen(names) + 1) {
         size_t len = strlen(names);
         names_add(&wanted, names, len);
-        lengths |= 1ull << (len < 63 ? len : 63);
+        lengths |= length_bit(len);
     }
     bool found = false;
     for (uint64_t i = 1; i < t->count && !found; i++) {
         Elf64_Sym s = symbol_at(t, i);
         if (s.st_shndx == SHN_UNDEF) continue;
         struct name name = name_of(t, i, &s);
-        size_t len = name.bare_len;
-        found = lengths >> (len < 63 ? len : 63) & 1 && names_has(&wanted, name.bare, len);
+        found = lengths & length_bit(name.bare_len) && names_has(&wanted, name.bare, name.bare_len);
     }
     free(wanted.entries);
     return found;

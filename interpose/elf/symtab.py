@@ -5,7 +5,7 @@ from __future__ import annotations
 from _operator import add
 
 from interpose.elf.errors import ElfError
-from interpose.elf.headers import SHT_DYNSYM, SHT_SYMTAB
+from interpose.elf.headers import SHT_DYNSYM, SHT_SYMTAB, SYMBOL_BYTES
 from interpose.elf.image import Image
 from interpose.jit._native import ffi, lib
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from typing import Any, NamedTuple
 else:
     from interpose.records import NamedTuple
-
-_ENTRY = 24
 
 
 class FunctionSymbols(NamedTuple):
@@ -35,7 +33,7 @@ class _Table:
 
     def __init__(self, image: Image, kind: int) -> None:
         table, strings = image.symbol_table(kind)
-        self.count = len(table) // _ENTRY
+        self.count = len(table) // SYMBOL_BYTES
         self.raw = raw = ffi.new("struct ip_symtab *")
         raw.count = self.count
         raw.is_dynamic = kind == SHT_DYNSYM

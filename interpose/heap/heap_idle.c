@@ -85,16 +85,29 @@ static void share(struct ip_heap_span *s) {
     s->alike = heap_hook_alike(s->lo, heap_span_end(s) - s->lo, s->stride, s->records->addr - s->lo, s->records->size);
 }
 
-static void share_all(void) {
+struct walk {
+    u64 arena, lo;
+};
+
+/* Each span that there is, from an empty walk on; NULL: that was all. */
+static struct ip_heap_span *next_span(struct walk *w) {
     const struct ip_heap_table *t = heap_table;
-    for (u64 i = 0; i < t->n_arenas; i++) {
-        u64 lo = RT_ROUND_UP(t->arena_lo[i], HEAP_UNIT), end = RT_ROUND_DOWN(t->arena_hi[i], HEAP_UNIT);
-        while (lo < end) {
-            struct ip_heap_span *s = heap_span_of(lo);
-            if (s && s->n) share(s);
-            lo = s ? heap_span_end(s) : lo + HEAP_UNIT;
+    for (; w->arena < t->n_arenas; w->arena++, w->lo = 0) {
+        u64 end = RT_ROUND_DOWN(t->arena_hi[w->arena], HEAP_UNIT);
+        if (!w->lo) w->lo = RT_ROUND_UP(t->arena_lo[w->arena], HEAP_UNIT);
+        while (w->lo < end) {
+            struct ip_heap_span *s = heap_span_of(w->lo);
+            w->lo = s ? heap_span_end(s) : w->lo + HEAP_UNIT;
+            if (s) return s;
         }
     }
+    return NULL;
+}
+
+static void share_all(void) {
+    struct walk w = {0};
+    for (struct ip_heap_span *s; (s = next_span(&w));)
+        if (s->n) share(s);
 }
 
 /* The one before the last, because blocks are filled after they have been given. */
@@ -156,16 +169,9 @@ static void swept(u64 step) {
 
 /* May all shadow stay?  A look at each span, not at each block. */
 static bool is_modest(void) {
-    const struct ip_heap_table *t = heap_table;
+    struct walk w = {0};
     u64 blocks = 0;
-    for (u64 i = 0; i < t->n_arenas; i++) {
-        u64 lo = RT_ROUND_UP(t->arena_lo[i], HEAP_UNIT), end = RT_ROUND_DOWN(t->arena_hi[i], HEAP_UNIT);
-        while (lo < end) {
-            const struct ip_heap_span *s = heap_span_of(lo);
-            if (s) blocks += s->used;
-            lo = s ? heap_span_end(s) : lo + HEAP_UNIT;
-        }
-    }
+    for (const struct ip_heap_span *s; (s = next_span(&w));) blocks += s->used;
     return in_spans <= in_spans / 4 + A_BLOCK * blocks;
 }
 

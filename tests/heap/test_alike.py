@@ -133,13 +133,17 @@ def test_blocks_with_spans_of_their_own(full: Any, size: int) -> None:
     for p in blocks[1::2]:
         free(full, p)
     assert all(full.v(p, size) == b"\xff" * size for p in blocks[:100])
-    fill_quarantine(full)
-    again = new_blocks(full, size, 12 << 20)
-    assert set(blocks) & set(again)
-    assert all(full.v(p, size) == bytes(size) for p in again[:100])
-    for p in again:
-        free(full, p)
-    assert all(full.v(p, size) == b"\xff" * size for p in [*blocks[:100], *again[:100]])
+    given_again: set[int] = set()
+    for _ in range(20):  # what waits in the quarantine, and where, depends on the tests before
+        again = new_blocks(full, size, 12 << 20)
+        given_again = set(blocks) & set(again)
+        assert all(full.v(p, size) == bytes(size) for p in again[:100])
+        for p in again:
+            free(full, p)
+        assert all(full.v(p, size) == b"\xff" * size for p in [*blocks[:100], *again[:100]])
+        if given_again:
+            break
+    assert given_again
 
 
 def test_undefined_bytes_of_a_block_with_a_span_of_its_own(full: Any) -> None:
