@@ -72,7 +72,7 @@ struct ip_heap_span {
     uint8_t size_class;            /* of cells of this size */
     uint8_t swept;                 /* heap_idle.c: since a block was given back last */
     uint32_t units;                /* its length */
-    uint8_t alike;                 /* heap_hook_alike's answer */
+    uint8_t alike;                 /* the answer of heap_hook_alike or heap_hook_zeros */
     struct ip_heap_span *next, *before; /* of the same class, with cells to give */
 };
 #define IP_HEAP_CHUNK  65536 /* blocks in one chunk: a huge page */

@@ -18,10 +18,11 @@ void heap_hook_span(u64 addr, u64 size);
 /* Memory of which no block owns a byte: what is kept about it may be given back.  Under the heap's lock. */
 void heap_hook_idle(u64 addr, u64 size);
 /* Each cell of stride bytes has a live block of size bytes, at offset: what is kept about them may be kept once for all
- * such spans.  True: it is, until the other one is called, when no block lives there.  Without a stride there is one,
- * and the last of them is for when it ends. */
+ * such spans.  True: it is, until the other one is called, when no block lives there. */
 bool heap_hook_alike(u64 addr, u64 bytes, u64 stride, u64 offset, u64 size);
 void heap_hook_end_alike(u64 addr, u64 bytes);
+/* The same of one live block, which has a span of its own, until it ends. */
+bool heap_hook_zeros(u64 addr, u64 size);
 void heap_hook_end_zeros(u64 addr, u64 size);
 /* It no longer does, but nobody else gets it yet.  idle: for so long that what is kept about it may be given back. */
 void heap_hook_released(u64 addr, u64 size, bool idle);

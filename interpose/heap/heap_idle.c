@@ -82,7 +82,9 @@ static bool is_alike(const struct ip_heap_span *s) {
 
 static void share(struct ip_heap_span *s) {
     if (s->alike || heap_span_end(s) - s->lo >= HEAP_LARGE || !is_alike(s)) return;
-    s->alike = heap_hook_alike(s->lo, heap_span_end(s) - s->lo, s->stride, s->records->addr - s->lo, s->records->size);
+    const struct ip_heap_block *b = s->records;
+    s->alike = s->stride ? heap_hook_alike(s->lo, heap_span_end(s) - s->lo, s->stride, b->addr - s->lo, b->size)
+                         : heap_hook_zeros(b->addr, b->size);
 }
 
 struct walk {

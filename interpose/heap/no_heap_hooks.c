@@ -11,6 +11,7 @@ NOTHING void heap_hook_span(u64 addr, u64 size) {}
 NOTHING void heap_hook_idle(u64 addr, u64 size) {}
 NOTHING bool heap_hook_alike(u64 addr, u64 bytes, u64 stride, u64 offset, u64 size) { return false; }
 NOTHING void heap_hook_end_alike(u64 addr, u64 bytes) {}
+NOTHING bool heap_hook_zeros(u64 addr, u64 size) { return false; }
 NOTHING void heap_hook_end_zeros(u64 addr, u64 size) {}
 NOTHING void heap_hook_expected(u64 addr) {}
 NOTHING void heap_hook_released(u64 addr, u64 size, bool idle) {}

@@ -89,7 +89,7 @@ static bool same(u64 a, u64 b, u64 n) {
 }
 
 /* Its V bytes at the ends lie on pages of others. */
-static bool share_zeros(u64 addr, u64 size) {
+bool sh_share_zeros(u64 addr, u64 size) {
     u64 at = RT_ROUND_UP(sh_v(addr), RT_PAGE), end = RT_ROUND_DOWN(sh_v(addr + size), RT_PAGE);
     if (!rt_alone || n_spans == SPANS_MOST || at >= end || !sh_is_zero(at, end)) return false;
     if (map(at, end - at, PROT_RW, MAP_PRIVATE_NORESERVE_FIXED | MAP_ANON, 0) != (long)at) return false;
@@ -104,7 +104,6 @@ void sh_end_zeros(u64 addr, u64 size) {
 }
 
 bool sh_share_alike(u64 lo, u64 bytes, u64 stride, u64 offset, u64 size) {
-    if (!stride) return share_zeros(lo + offset, size);
     u64 at = RT_ROUND_UP(sh_v(lo), RT_PAGE), len = RT_ROUND_DOWN(sh_v(lo + bytes), RT_PAGE) - at;
     if (!rt_alone || no_more || n_spans == SPANS_MOST || len > SH_PATTERN_LEN) return false;
     struct pattern wanted = {.bytes = bytes, .len = len, .stride = stride, .offset = offset, .size = size};

@@ -77,10 +77,11 @@ bool sh_exchange(u64 chunk);
 #define SH_PATTERNS    32
 #define SH_PATTERN_LEN (256ull << 10)
 /* In a span of the heap each cell of stride bytes has a block of size bytes, at offset: have its V bytes in common with
- * others, if all is defined.  True: they are so until sh_end_alike, which is due when no block is left.  Without a
- * stride there is one block, and sh_end_zeros is for when it ends: nothing in it is defined any more. */
+ * others, if all is defined.  True: they are so until sh_end_alike, which is due when no block is left. */
 bool sh_share_alike(u64 lo, u64 bytes, u64 stride, u64 offset, u64 size);
 void sh_end_alike(u64 lo, u64 bytes);
+/* The same of one block, whose V bytes go back if all is defined, until it ends: then nothing in it is. */
+bool sh_share_zeros(u64 addr, u64 size);
 void sh_end_zeros(u64 addr, u64 size);
 /* Their file makes room for another one: from now on there are no more. */
 void sh_no_patterns(void);

@@ -134,6 +134,7 @@ bool heap_hook_alike(u64 addr, u64 bytes, u64 stride, u64 offset, u64 size) {
     return on() && sh_share_alike(addr, bytes, stride, offset, size);
 }
 void heap_hook_end_alike(u64 addr, u64 bytes) { sh_end_alike(addr, bytes); }
+bool heap_hook_zeros(u64 addr, u64 size) { return on() && sh_share_zeros(addr, size); }
 void heap_hook_end_zeros(u64 addr, u64 size) { sh_end_zeros(addr, size); }
 void heap_hook_expected(u64 addr) {
     __builtin_prefetch((const void *)sh_v(addr), 1);
