@@ -194,9 +194,8 @@ class Reader:
         ]
         if file.redirection is None:
             file.redirection = SymbolTable(lambda: _symbols(file))
-        names = known.names
-        may_hold, may_define = (None, None) if self._extra else (names.may_hold, names.may_define)
-        obj = CodeObject(path, text, file.redirection, soname, linked.bias, may_hold, may_define=may_define)
+        names = None if self._extra else known.names
+        obj = CodeObject(path, text, file.redirection, soname, linked.bias, names)
         return Loaded(linked, obj, file)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dataclasses import dataclass, field
     from enum import Enum
     from functools import cached_property
-    from typing import Any, NamedTuple
+    from typing import Any, NamedTuple, Protocol
 else:
     from interpose.plain import cached_property
     from interpose.records import Enum, NamedTuple, dataclass, field
@@ -52,6 +52,15 @@ class SymbolColumns(NamedTuple):
 if TYPE_CHECKING:
     SymbolTuples = Iterable[tuple[str, int, int, bool, bool, bool]]
     SymbolSource = SymbolTuples | SymbolColumns | Callable[[], SymbolTuples | SymbolColumns]
+
+    class NameSource(Protocol):
+        """What tells cheaply which names no symbol of an object has."""
+
+        def may_hold(self, *parts: bytes) -> bool:
+            """False if no symbol's name contains any of these."""
+
+        def may_define(self, names: tuple[bytes, ...]) -> bool:
+            """False if no symbol has one of these names, with a version or without."""
 
 
 class SymbolTable:
@@ -92,8 +101,7 @@ class CodeObject:
     load_bias: int = 0
     is_tools: bool = False
     table: SymbolTable = field(init=False, repr=False)
-    _may_hold: Callable[..., bool] | None = field(init=False, repr=False)
-    _may_define: Callable[[tuple[bytes, ...]], bool] | None = field(init=False, repr=False)
+    _names: NameSource | None = field(init=False, repr=False)
 
     def __init__(
         self,
@@ -102,15 +110,13 @@ class CodeObject:
         symbols: SymbolSource | SymbolTable,
         soname: str | None = NO_SONAME,
         load_bias: int = 0,
-        may_hold: Callable[..., bool] | None = None,
+        names: NameSource | None = None,
         is_tools: bool = False,
-        may_define: Callable[[tuple[bytes, ...]], bool] | None = None,
     ) -> None:
         """Accept plain tuples as symbols, a function that returns them, or a file's table of them; no soname
         becomes ``NONE``.
 
-        ``may_hold`` tells cheaply that no symbol's name contains any of some sequences of bytes: objects that
-        interest no rule need not give their symbols then. ``may_define`` tells it of whole names.
+        Objects of which ``names`` tells that they interest no rule need not give their symbols.
         """
         for name, value in (
             ("path", path),
@@ -119,8 +125,7 @@ class CodeObject:
             ("load_bias", load_bias),
             ("is_tools", is_tools),
             ("table", symbols if isinstance(symbols, SymbolTable) else SymbolTable(symbols)),
-            ("_may_hold", may_hold),
-            ("_may_define", may_define),
+            ("_names", names),
         ):
             object.__setattr__(self, name, value)
 
@@ -130,15 +135,15 @@ class CodeObject:
 
     def may_hold(self, part: str) -> bool:
         """False if no symbol's name contains ``part``."""
-        return self._may_hold is None or self._may_hold(part.encode("utf-8", "surrogateescape"))
+        return self._names is None or self._names.may_hold(part.encode("utf-8", "surrogateescape"))
 
     def may_hold_one_of(self, parts: tuple[bytes, ...]) -> bool:
         """False if no symbol's name contains any of ``parts``."""
-        return self._may_hold is None or self._may_hold(*parts)
+        return self._names is None or self._names.may_hold(*parts)
 
     def may_define_one_of(self, names: tuple[bytes, ...]) -> bool:
         """False if no symbol has one of these names, with a version or without."""
-        return self._may_define is None or self._may_define(names)
+        return self._names is None or self._names.may_define(names)
 
     def may_hold_piece(self, piece: str) -> bool:
         """The same as :meth:`may_hold`, for pieces that often end alike.

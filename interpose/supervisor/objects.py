@@ -246,12 +246,11 @@ class Objects:
             return
         # Of files below that path the names say nothing.
         names = None if self._config.core.extra_debuginfo_path else known.file.names
-        may_hold, may_define = (None, None) if names is None else (names.may_hold, names.may_define)
         code = file.image.code_after(known.offset)
         text = [(known.start, known.end if code is None else min(known.end, known.start + code))]
         is_tools = os.path.basename(file.path) in (paths.STUBS, paths.HEAP_STUBS)
-        obj = CodeObject(file.path, text, _table(file), soname, biases[0], may_hold, is_tools, may_define)
-        if not self._ifunc_wrapper and (may_hold is None or may_hold(IFUNC_WRAPPER.encode())):
+        obj = CodeObject(file.path, text, _table(file), soname, biases[0], names, is_tools)
+        if not self._ifunc_wrapper and obj.may_hold(IFUNC_WRAPPER):
             symbols, addresses, *_ = obj.table.columns
             if IFUNC_WRAPPER in symbols:
                 self._ifunc_wrapper = addresses[symbols.index(IFUNC_WRAPPER)] + biases[0]

@@ -22,13 +22,17 @@ def _stubs() -> CodeObject:
 def _bound(*names: str) -> tuple[set[str], list[bytes]]:
     asked: list[bytes] = []
 
-    def may_hold(*parts: bytes) -> bool:
-        asked.extend(parts)
-        return any(part in name.encode() for part in parts for name in names)
+    class Asked:
+        def may_hold(self, *parts: bytes) -> bool:
+            asked.extend(parts)
+            return any(part in name.encode() for part in parts for name in names)
+
+        def may_define(self, wanted: tuple[bytes, ...]) -> bool:
+            return True
 
     symbols = [(name, 0x100 * at, 8, False, False, True) for at, name in enumerate(names)]
     state = RedirState()
-    state.add_object(CodeObject("prog", [(0x400000, 0x410000)], symbols, None, 0x400000, may_hold))
+    state.add_object(CodeObject("prog", [(0x400000, 0x410000)], symbols, None, 0x400000, Asked()))
     state.add_object(_stubs())
     return {binding.symbol for binding in state.active.values()}, asked
 

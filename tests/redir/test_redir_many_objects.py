@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from redir.known import KnownNames
+
 from interpose.redir import CodeObject, RedirState
 from interpose.zenc import encode
 
@@ -17,13 +19,9 @@ def _object(at: int) -> CodeObject:
         ("pick", 0x200, 8, True, True, True),
         ("strlen", 0x300, 8, True, False, True),
     ]
-    names = b"\0".join(name.encode() for name, *_ in symbols)
-
-    def may_hold(*parts: bytes) -> bool:
-        return any(part in names for part in parts)
-
+    names = KnownNames(b"\0".join(name.encode() for name, *_ in symbols))
     text = [(start, start + 0x8000)]
-    return CodeObject(f"lib{at}.so", text, symbols, f"lib{at}.so", start, may_hold)
+    return CodeObject(f"lib{at}.so", text, symbols, f"lib{at}.so", start, names)
 
 
 def _wrappers() -> CodeObject:

@@ -6,6 +6,7 @@ import random
 from fnmatch import fnmatchcase
 
 import pytest
+from redir.known import KnownNames
 
 from interpose.redir import CodeObject, RedirState
 from interpose.redir.index import TextIndex
@@ -60,10 +61,8 @@ def test_an_object_without_a_piece_of_a_pattern_is_not_read() -> None:
     def unread() -> list[tuple[str, int, int, bool, bool, bool]]:
         raise AssertionError("its symbols were read")
 
-    def may_hold(*parts: bytes) -> bool:
-        return any(part in b"\0lib_function\0another" for part in parts)
-
-    state.add_object(CodeObject("lib", [(0x30000, 0x40000)], unread, "lib", 0x30000, may_hold))
+    names = KnownNames(b"\0lib_function\0another")
+    state.add_object(CodeObject("lib", [(0x30000, 0x40000)], unread, "lib", 0x30000, names))
     assert not state.active
 
 
@@ -81,16 +80,17 @@ def test_an_object_that_defines_none_of_the_names_is_not_read() -> None:
             assert defined, "its symbols were read"
             return [(name.decode(), 16 * at, 8, True, False, True) for at, name in enumerate(defined)]
 
-        def may_hold(*parts: bytes) -> bool:
-            return not any(part.startswith(b"_vg") for part in parts)
+        class Defined:
+            def may_hold(self, *parts: bytes) -> bool:
+                return not any(part.startswith(b"_vg") for part in parts)
 
-        def may_define(wanted: tuple[bytes, ...]) -> bool:
-            asked.append(wanted)
-            return any(name.partition(b"@")[0] in wanted for name in defined)
+            def may_define(self, wanted: tuple[bytes, ...]) -> bool:
+                asked.append(wanted)
+                return any(name.partition(b"@")[0] in wanted for name in defined)
 
         start = 0x30000 * (2 + len(asked))
         text = [(start, start + 0x10000)]
-        return CodeObject("lib", text, symbols, "lib", start, may_hold, may_define=may_define)
+        return CodeObject("lib", text, symbols, "lib", start, Defined())
 
     state.add_object(defining())
     assert not state.active
