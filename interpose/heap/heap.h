@@ -79,6 +79,9 @@ u32 heap_describe(u64 addr);
 /* The recorded stack that allocated the block, live or quarantined, that addr is in, 0 where none is kept; false: it is
  * in no block.  [addr, *end) is all that block's. */
 bool heap_allocated_by(u64 addr, u32 *ctx, u64 *end);
+/* The same, where no block lies in another one: its record, or NULL.  While that has the address, the stack and the
+ * state that it has now, so it is. */
+const struct ip_heap_block *heap_plain_block(u64 addr);
 
 /* The next block behind i, 0 for the first one, that is allocated and not freed; 0: there is none. */
 u32 heap_block_next_live(u32 i);
@@ -105,7 +108,15 @@ bool heap_extents_overlap(struct heap_extent *e, u32 n);
 
 /* heap_ctx.c; under heap_lock */
 u32 heap_ctx(const u64 *frames, u32 n);
-u32 heap_ctx_of(u64 pc);             /* of this frame alone */
+u32 heap_ctx_of(u64 pc); /* of this frame alone */
+/* What that looks at, and assembly in its place (shadow/moves.S): by a hash of the address; void when
+ * *heap_ctx_outdated is not 0. */
+#define HEAP_SINGLES 256
+extern struct heap_single {
+    u64 pc;
+    u32 ctx;
+} heap_singles[HEAP_SINGLES];
+extern const u64 *heap_ctx_outdated;
 u32 heap_ctx_now(struct tstate *ts); /* of the thread's stack as it is */
 /* Add up what a stack allocates and frees (struct ip_heap_count), where that is wanted. */
 void heap_add_up(u32 ctx, u64 bytes, bool freed);

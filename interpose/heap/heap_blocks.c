@@ -320,14 +320,20 @@ u32 heap_describe(u64 addr) {
     return i;
 }
 
-bool heap_allocated_by(u64 addr, u32 *ctx, u64 *end) {
+const struct ip_heap_block *heap_plain_block(u64 addr) {
     struct ip_heap_span *s;
+    if (!heap_table || heap_has_resized || heap_has_chunks()) return NULL;
+    const struct ip_heap_block *b = heap_cell_of(addr, &s);
+    if (!b || b->holds || addr - b->addr >= b->size) return NULL;
+    return b->state == IP_HB_LIVE || b->state == IP_HB_QUARANTINE ? b : NULL;
+}
+
+bool heap_allocated_by(u64 addr, u32 *ctx, u64 *end) {
     u32 i;
     *end = addr + 1;
     if (!heap_table) return false;
-    /* Where no block lies in another one, the cell says it. */
-    const struct ip_heap_block *b = heap_has_resized || heap_has_chunks() ? NULL : heap_cell_of(addr, &s);
-    if (b && !b->holds && (b->state == IP_HB_LIVE || b->state == IP_HB_QUARANTINE) && addr - b->addr < b->size) {
+    const struct ip_heap_block *b = heap_plain_block(addr);
+    if (b) {
         *end = b->addr + b->size;
     } else {
         if (!(i = describe(addr))) return false;

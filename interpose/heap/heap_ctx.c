@@ -4,7 +4,6 @@
 
 #define FRAMES_MAX 512
 #define GUESSES    8192 /* a power of two */
-#define SINGLES    256
 
 static struct ip_ctx_table *table;
 static u32 *buckets;
@@ -13,10 +12,8 @@ static u32 cap;
  * see than which one it is. */
 static u32 guesses[GUESSES];
 /* Numbers of stacks of one frame, which those of undefined words on the stack are: by a hash of its address. */
-static struct {
-    u64 pc;
-    u32 ctx;
-} singles[SINGLES];
+struct heap_single heap_singles[HEAP_SINGLES];
+const u64 *heap_ctx_outdated;
 
 /* Six callers tell apart what libraries do for one another: openssl copies three contexts of a kind in a row, by the
  * same functions at the same depth. */
@@ -81,13 +78,14 @@ u32 heap_ctx(const u64 *frames, u32 n) {
         table = rt_pages(sizeof *table);
         table->version = IP_ABI_VERSION;
         table->used_words = 1; /* number 0 means none */
+        heap_ctx_outdated = &table->outdated;
         rt.chan->rt_symbols[IP_SYM_CTX_TABLE] = (u64)table;
     }
     if (table->outdated && cap) {
         table->outdated = 0;
         memset(buckets, 0, cap * sizeof *buckets);
         memset(guesses, 0, sizeof guesses);
-        memset(singles, 0, sizeof singles);
+        memset(heap_singles, 0, sizeof heap_singles);
     }
     if (table->n_traces * 2 >= cap) grow();
     u32 hash = hash_frames(frames, n);
@@ -102,12 +100,12 @@ u32 heap_ctx(const u64 *frames, u32 n) {
 }
 
 u32 heap_ctx_of(u64 pc) {
-    u32 i = (u32)(pc * 0x9e3779b97f4a7c15ull >> 32) & (SINGLES - 1);
-    if (!singles[i].ctx || singles[i].pc != pc || table->outdated) {
-        singles[i].ctx = heap_ctx(&pc, 1);
-        singles[i].pc = pc;
+    struct heap_single *s = &heap_singles[(u32)(pc * 0x9e3779b97f4a7c15ull >> 32) & (HEAP_SINGLES - 1)];
+    if (!s->ctx || s->pc != pc || table->outdated) {
+        s->ctx = heap_ctx(&pc, 1);
+        s->pc = pc;
     }
-    return singles[i].ctx;
+    return s->ctx;
 }
 
 static u64 most_frames(void) { return rt.chan->num_callers < FRAMES_MAX ? rt.chan->num_callers : FRAMES_MAX; }

@@ -1,17 +1,17 @@
 /* The frequent slow paths, answered without the full exit: moves of undefined
- * data that assembly leaves (slow_entry.S) and arithmetic with them in tracking translations, RSP going up by
+ * data that assembly leaves (moves.S) and arithmetic with them in tracking translations, RSP going up by
  * much.  entry.S (rt_light_stub) has stored the guest's registers; it restores
  * only those that C may change, so nothing here may alter them in the state.
  * Whatever needs a report, a lock or patience is left to rt_slow: return 0.
  */
 #include "abi/inline/described.h"
 #include "jit/x86_decode.h"
+#include "runtime/base/peek.h"
 #include "runtime/core/core.h"
 #include "shadow/origin.h"
 #include "shadow/shadow.h"
 #include "shadow/track.h"
 
-u32 rt_a_word(u64 a_byte); /* entry.S: all ones where there are no A bits */
 int rt_light(struct tstate *ts);
 int rt_origin_move(struct tstate *ts);
 
@@ -24,11 +24,9 @@ static inline bool stack_is_used(const struct tstate *ts, u64 at, u64 n) {
 /* Of the stack A bits tell what the program has closed (MAKE_MEM_NOACCESS). */
 static bool addressable(const struct tstate *ts, u64 addr, u32 n) {
     if (on_stack(ts, addr) && !stack_is_used(ts, addr, n)) return false;
+    if (n == 32) return !(rt_peek64(sh_a(addr), ~0ull) >> (addr & 7) & 0xffffffff);
     u32 mask = n >= 25 ? 0 : (1u << n) - 1;
-    if (n == 32) /* two halves: a word holds 32 bits, less the offset in its byte */
-        return !(rt_a_word(sh_a(addr)) & 0xffffu << (addr & 7)) &&
-               !(rt_a_word(sh_a(addr + 16)) & 0xffffu << (addr & 7));
-    return mask && !(rt_a_word(sh_a(addr)) & mask << (addr & 7));
+    return mask && !(rt_peek32(sh_a(addr), ~0u) & mask << (addr & 7));
 }
 
 static void set_umask(struct tstate *ts, u32 bit, bool on) {
@@ -322,7 +320,7 @@ static bool all_addressable(const struct tstate *ts, u64 at, u64 n) {
         next = (at | 7) + 25; /* a word has the bits of these at least, wherever it begins */
         if (next > end) next = end;
         u32 mask = next - at < 32 ? (1u << (next - at)) - 1 : ~0u;
-        if (rt_a_word(sh_a(at)) & mask << (at & 7)) return false;
+        if (rt_peek32(sh_a(at), ~0u) & mask << (at & 7)) return false;
     }
     return true;
 }

@@ -1,14 +1,44 @@
 #include "shadow/origin.h"
 
 #include "heap/heap.h"
+#include "runtime/base/peek.h"
 #include "runtime/seam.h"
 #include "shadow/origin_table.h"
 #include "shadow/track_vec.h"
 
 #define KIND_SHIFT IP_ORIGIN_SHIFT
 #define COPY_MAX   (1ull << 20) /* what goes beyond keeps the origin of its block */
+#define UNTAGGED   16           /* blocks of tags beside one, at most, of which is noted that they are empty */
 #define THREADS    8            /* whose stacks are looked at, and how many of their calls, */
 #define CALLS      256          /* for what is not on the thread's own */
+
+/* What moves.S has as numbers. */
+#define AT(type, field, at) _Static_assert(offsetof(type, field) == (at), "moves.S: " #field)
+AT(struct ip_origins, gpr, 0);
+AT(struct ip_origins, vec, 64);
+AT(struct origin_place, number, 0);
+AT(struct origin_place, chunk, 8);
+AT(struct origin_chunk, tags, 8);
+AT(struct origin_chunk, owners, 16);
+AT(struct origin_chunk, blocks, 24);
+AT(struct origin_untagged, size, 8);
+AT(struct origin_untagged, of, 16);
+AT(struct origin_untagged, addr, 24);
+AT(struct origin_untagged, ctx, 32);
+AT(struct origin_untagged, state, 36);
+AT(struct origin_untagged, tag, 40);
+AT(struct ip_heap_block, addr, 0);
+AT(struct ip_heap_block, alloc_ctx, 16);
+AT(struct ip_heap_block, state, 28);
+AT(struct heap_single, pc, 0);
+AT(struct heap_single, ctx, 8);
+AT(struct tstate, cs_limit, 0x120);
+_Static_assert(offsetof(struct tstate, runtime_area) + offsetof(struct rt_thread, origin_tags) == 0x1548, "moves.S");
+_Static_assert(sizeof(struct ip_heap_block) == 32 && sizeof(struct heap_single) == 16 && HEAP_SINGLES == 256 &&
+                   sizeof(struct origin_place) == 16 && ORIGIN_RECENT == 64 && ORIGIN_CHUNK == 20 &&
+                   ORIGIN_BLOCK == 8 && ORIGIN_GRANULE == 2 && IP_ORIGIN_SHIFT == 29 && ORIGIN_STACK == 2 &&
+                   ORIGIN_UNKNOWN == 1 && IP_KEY_PC == ~0ull >> 16,
+               "moves.S: tables, tags, keys");
 
 rt_lock_t origin_lock;
 
@@ -69,16 +99,16 @@ static void frame_at(struct tstate *ts, u64 addr, struct place *f) {
     *f = (struct place){.lo = addr, .hi = ts->stack_hi, .ip = ts->pc & IP_KEY_PC};
     for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit; p -= sizeof(struct ip_csent)) {
         const struct ip_csent *e = (const struct ip_csent *)p;
-        u64 slot = rt_return_slot(e), ret;
+        u64 slot = rt_return_slot(e);
         if (rt_is_interrupted(e, seen)) sp = e->above;
-        if (!e->retaddr || slot < sp || rt_copy_from(&ret, slot, 8) < 0 || ret != e->retaddr) continue;
+        if (!e->retaddr || slot < sp || !rt_below_is(e->above, e->retaddr)) continue;
         seen = e;
-        f->owner = frame_owner(slot, ret);
+        f->owner = frame_owner(slot, e->retaddr);
         if (addr < slot) {
             f->hi = slot;
             return;
         }
-        f->ip = ret - 1;
+        f->ip = e->retaddr - 1;
         sp = slot + 8;
     }
 }
@@ -213,16 +243,44 @@ static inline u32 join(struct tstate *ts, u32 tag, u64 at, struct known k, struc
     return alike && (is_in(p, at) || (k.tag && !on_stack(ts, at))) ? tag : origin_newer(tag, tag_of(ts, at, k, p));
 }
 
+/* Nothing near addr, in chunk c or where there is none, has a tag: so far as it is a block's, for the next loads. */
+static void note_untagged(const struct origin_chunk *c, u64 addr, u32 tag) {
+    const struct ip_heap_block *b = rt_alone ? heap_plain_block(addr) : NULL;
+    if (!b) return;
+    const u64 line = 1ull << ORIGIN_BLOCK, chunk = RT_ROUND_DOWN(addr, 1ull << ORIGIN_CHUNK), end = b->addr + b->size;
+    u64 lo = c ? RT_ROUND_DOWN(addr, line) : chunk, hi = c ? lo + line : chunk + (1ull << ORIGIN_CHUNK);
+    for (u32 i = 0; c && i < UNTAGGED && lo > chunk && lo > b->addr && !origin_noted(c, origin_granule(lo - 1)); i++)
+        lo -= line;
+    for (u32 i = 0; c && i < UNTAGGED && hi < chunk + (1ull << ORIGIN_CHUNK) && hi < end; i++) {
+        if (origin_noted(c, origin_granule(hi))) break;
+        hi += line;
+    }
+    if (lo < b->addr) lo = b->addr;
+    if (hi > end) hi = end;
+    origin_untagged =
+        (struct origin_untagged){.lo = lo, .size = hi - lo, .of = b, .addr = b->addr, .ctx = b->alloc_ctx, .tag = tag};
+    memcpy(&origin_untagged.state, &b->state, sizeof origin_untagged.state);
+}
+
 u32 origin_loaded(struct tstate *ts, u64 addr, u64 n, const u64 *v) {
     struct place p;
     struct known k, before = {0, 0};
-    const u64 size = 1ull << ORIGIN_GRANULE, step = n > 16 ? n / 4 : size;
+    const u64 size = 1ull << ORIGIN_GRANULE, step = n > 16 ? n / 4 : size, first = next_undefined(v, 0, n);
     u32 tag = 0, g = origin_granule(addr);
+    if (first >= n) return 0;
     p.lo = p.hi = 0;
     lock(ts, &origin_lock);
     const struct origin_chunk *c = origin_chunk_of(addr); /* which is never given back */
     unlock(ts, &origin_lock);
-    if ((addr | n) % size == 0 && g + n / size <= ORIGIN_MANY) {
+    const u32 last = origin_granule(addr + n - 1);
+    if (last >= g && (!c || (!origin_noted(c, g) && !origin_noted(c, last)))) {
+        tag = origin_newer(0, untouched(ts, addr + first, &p));
+        if (!on_stack(ts, addr)) note_untagged(c, addr, tag);
+        if (p.hi >= addr + n) return tag;
+        tag = 0;
+    }
+    if (last == g) return origin_newer(0, tag_of(ts, addr + first, known_in(c, g), &p));
+    if ((addr | n) % size == 0 && last > g) {
         for (u64 i = 0; i < n;) {
             if (!(u32)(v[i / 8] >> 8 * (i % 8))) {
                 i += size;
@@ -235,7 +293,7 @@ u32 origin_loaded(struct tstate *ts, u64 addr, u64 n, const u64 *v) {
         }
         return tag;
     }
-    for (u64 i = next_undefined(v, 0, n); i < n;) {
+    for (u64 i = first; i < n;) {
         u64 at = addr + i;
         k = known_at(ts, at);
         tag = join(ts, tag, at, k, before, &p);
@@ -344,6 +402,8 @@ void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
     for (u64 i = done; i < n && lines && rt_shadow_undef(dst + i, n - i, &at); lines--)
         i = copied_to_line(ts, dst, src, at - dst, n, &p);
 }
+
+void origin_of_blocks(void) { origin_untagged.size = 0; }
 
 void origin_forget(u64 addr, u64 n) {
     if (!origins_kept() || !n) return;

@@ -62,6 +62,8 @@ u32 origin_of_memory(struct tstate *ts, u64 addr);
 void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n);
 /* What was known about [addr, addr+n) is void: allocated anew. */
 void origin_forget(u64 addr, u64 n);
+/* Blocks may lie in one another from now on. */
+void origin_of_blocks(void);
 /* The program made [addr, addr+n) undefined by a request. */
 void origin_by_request(struct tstate *ts, u64 addr, u64 n);
 /* The system call that ts is in, which is two bytes long, has made them so. */

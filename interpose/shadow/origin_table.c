@@ -24,6 +24,8 @@ _Static_assert(PER_PAGE / PER_BLOCK == 16 && 16 == 8 * sizeof((struct origin_chu
 
 static struct origin_place first_places[64];
 struct origin_place *origin_places = first_places;
+struct origin_place origin_recent[ORIGIN_RECENT];
+struct origin_untagged origin_untagged;
 u64 origin_n_places = sizeof first_places / sizeof *first_places;
 static u64 n_chunks, n_used, n_idle; /* pages: used, and those of them without a tag */
 
@@ -74,6 +76,9 @@ static inline void note(struct origin_chunk *c, u32 i) {
         n_used++;
     c->used[PAGE_OF(i)] = 1;
     *blocks |= bit;
+    u64 at = c->number << ORIGIN_CHUNK | (u64)BLOCK_OF(i) << ORIGIN_BLOCK;
+    if (at < origin_untagged.lo + origin_untagged.size && at + (1u << ORIGIN_BLOCK) > origin_untagged.lo)
+        origin_untagged.size = 0;
 }
 
 static bool noted(u64 addr) {
@@ -89,7 +94,7 @@ static void fill(u32 *words, u32 n, u32 value) {
         words = to;
         n %= 2;
     }
-    for (u32 i = 0; i < n; i++) words[i] = value;
+    origin_fill(words, n, value);
 }
 
 /* Of granules that lie in one chunk, from lo up to one that holds a byte before hi, how many. */

@@ -36,14 +36,38 @@ static inline struct origin_place *origin_place_of(u64 number) {
         if (p->number == number || !p->chunk) return p;
     }
 }
+/* Those that were wanted last, by the low bits of their numbers. */
+#define ORIGIN_RECENT 64
+extern struct origin_place origin_recent[ORIGIN_RECENT];
 /* The chunk with the tags of addr, or NULL: nothing there has one. */
-static inline struct origin_chunk *origin_chunk_of(u64 addr) { return origin_place_of(addr >> ORIGIN_CHUNK)->chunk; }
+static inline struct origin_chunk *origin_chunk_of(u64 addr) {
+    const u64 number = addr >> ORIGIN_CHUNK;
+    struct origin_place *r = &origin_recent[number % ORIGIN_RECENT];
+    if (rt_unlikely(r->number != number || !r->chunk)) *r = *origin_place_of(number);
+    return r->chunk;
+}
+/* Some of a heap block in which nothing has a tag, for moves.S: its loads need to look no further.  Void when the
+ * block's record has become another one, or a tag comes there. */
+extern struct origin_untagged {
+    u64 lo, size;
+    const void *of; /* struct ip_heap_block, with this address, stack and state (from .next on: its last four bytes) */
+    u64 addr;
+    u32 ctx, state;
+    u32 tag;
+} origin_untagged;
 static inline u32 origin_granule(u64 addr) { return (u32)(addr >> ORIGIN_GRANULE) & (ORIGIN_MANY - 1); }
 
 /* Whether something in the block of granule i may have a tag. */
 static inline bool origin_noted(const struct origin_chunk *c, u32 i) {
     const u32 block = i >> (ORIGIN_BLOCK - ORIGIN_GRANULE);
     return c->blocks[block / 16] >> block % 16 & 1;
+}
+/* Up to a block of them have this value. */
+static inline void origin_fill(u32 *words, u32 n, u32 value) {
+    u64 pair = (u64)value << 32 | value;
+    u32 i = 0;
+    for (; i + 2 <= n; i += 2) memcpy(words + i, &pair, sizeof pair);
+    if (i < n) words[i] = value;
 }
 /* The granules of [lo, hi) have this tag; owner: which frame holds them, NULL: none. */
 void origin_set_tags(u64 lo, u64 hi, u32 tag, const u32 *owner);
@@ -52,8 +76,8 @@ static inline void origin_set_few(u64 lo, u64 hi, u32 tag, const u32 *owner) {
     struct origin_chunk *c = origin_chunk_of(lo);
     u32 first = origin_granule(lo), last = origin_granule(hi - 1);
     if (c && last >= first && origin_noted(c, first) && origin_noted(c, last) && (!owner || c->owners)) {
-        for (u32 i = first; i <= last; i++) c->tags[i] = tag;
-        for (u32 i = first; owner && i <= last; i++) c->owners[i] = *owner;
+        origin_fill(c->tags + first, last - first + 1, tag);
+        if (owner) origin_fill(c->owners + first, last - first + 1, *owner);
     } else {
         origin_set_tags(lo, hi, tag, owner);
     }

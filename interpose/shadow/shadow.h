@@ -177,7 +177,6 @@ bool rt_store_slow(struct tstate *ts);
 void rt_track_insn(struct tstate *ts, const struct ip_insn *in);
 enum rt_slow sh_slow(struct tstate *ts, const struct ip_exit *x);
 void rt_save_vec(struct tstate *ts, int width);
-u32 rt_a_word(u64 a);
 void sh_symbols(u64 *symbols);
 void rt_report_jump(struct tstate *ts, u64 pc, u64 ret);
 void rt_report_no_memory(struct tstate *ts, u64 addr);

@@ -1,37 +1,5 @@
 /* The shadow's frequent slow paths: entered from translated code, left without the full exit. */
-#include "runtime/core/entry.inc"
-
-#define TS_ACC_ADDR   0x138
-#define TS_CS_BASE    0x118
-#define CS_ENTRY      16                /* struct ip_csent */
-#define CS_RETADDR    0
-#define CS_ABOVE      8
-#define TS_STACK_LO   0x160
-#define TS_STACK_HI   0x168
-#define TS_STACK_SHARED 0x170
-#define TS_REDZONE    0x178
-#define TS_ACC_INFO   0x140
-#define TS_ACC_KIND   0x144
-#define TS_UMASK      0x0b8
-#define TS_VGPR       0x200
-#define TS_VVEC       0x340
-#define RED_ZONE_MOST 1024
-#define RED_ZONE      128               /* SH_REDZONE                         */
-#define GIVE_BACK_MOST 65536            /* SH_GIVE_BACK                       */
-#define STORES_MOST   512               /* more are faster by a string instruction */
-#define LOOKED_AT     4096              /* smaller ones are faster by one, for units of 64 bytes take long to wake */
-#define TS_TMP0       0x0d8
-#define TS_VECSAVE    0xb40
-#define U_REDZONE     (1 << 23)         /* IP_U_REDZONE */
-#define U_VEC0        32                /* IP_U_VEC0                          */
-#define MOVE_DEFINED  0xffffff          /* IP_MOVE_DEFINED                    */
-#define MOVE_REG_SHIFT 24               /* IP_MOVE_REG_SHIFT                  */
-#define META_EXITS    0x6e001000        /* IP_META_BASE + IP_META_EXITS       */
-#define IP_A_BASE_    0x0000500000000000
-#define V_DISP        0x3c              /* IP_V_DISP: GS base is V_CONST less it */
-#define CHUNK         0x40000           /* SH_CHUNK */
-#define V_CONST_REST  0x15840           /* IP_V_CONST modulo it */
-#define V_CONST       0x0000200005555840 /* IP_V_CONST                        */
+#include "shadow/slow_entry.inc"
 
         .section rt_border, "ax", @progbits
 /* The frequent slow paths (shadow/fast.c): only what C may change is restored.
@@ -46,6 +14,7 @@ rt_load_stub:                           /* address in RCX, RCX in its slot */
         .p2align 4
 rt_light_stub:
         LIGHT rt_light, light_flags, light_no, rt_resume_any
+        .globl  light_flags, light_no, rt_resume_any
 light_flags:
         pushq   $0x202
         popfq
@@ -73,18 +42,6 @@ rt_resume_any:
         sahf
         mov     %fs:0x00, %rax
 .endif
-.endm
-
-/* A store below RSP at RCX, within the red zone: what is defined there is noted, then on at \on, or behind this.  RDX is
- * free. */
-.macro NOTE_RED_ZONE on
-        orl     $U_REDZONE, %fs:TS_UMASK
-        mov     %rcx, %rdx
-        not     %rdx
-        btr     $63, %rdx
-        cmp     %rdx, %fs:TS_REDZONE
-        jae     \on
-        mov     %rdx, %fs:TS_REDZONE
 .endm
 
 .macro STORE n, keep                    /* keep: the flags, in RAX */
@@ -380,206 +337,7 @@ rt_give_back_stub:
         mov     %fs:0x10, %rdx
         jmp     rt_light_stub
 
-/* ---- Plain moves of undefined data ------------------------------------------------------------------------------
- * As shadow/fast.c settles them: the address in RCX, RCX in its slot; what else is to be known stands in acc_info, and
- * where to go on in target, so that nothing but the V bytes, the A bits and this thread's state is read.  Whatever is not
- * plain, as it was, goes to C. */
-.macro MOVE_BEGIN                       /* EBX = the register; flags kept */
-        mov     %rax, %fs:0x00
-        mov     %rdx, %fs:0x10
-        mov     %rbx, %fs:0x18
-        SAVE_FLAGS
-        mov     %fs:TS_ACC_INFO, %ebx
-        mov     %ebx, %eax
-        and     $MOVE_DEFINED, %eax
-        test    %eax, %fs:TS_UMASK
-        jne     rt_move_c
-        shr     $MOVE_REG_SHIFT, %ebx
-.endm
-
-.macro MOVE_END
-        LOAD_FLAGS
-        LOAD_FOUR
-        jmp     *%fs:TS_TARGET
-.endm
-
-/* \n bytes at RCX are addressable, else to C.  RAX and RDX are free.  red_zone: they are stored to. */
-.macro MOVE_ADDRESSABLE n, red_zone=0
-        cmp     %fs:TS_STACK_LO, %rcx
-        jb      1f
-        cmp     %fs:TS_STACK_HI, %rcx
-        jae     1f
-        cmpl    $0, %fs:TS_STACK_SHARED
-        jne     rt_move_c
-        lea     \n(%rcx), %rdx
-        cmp     %fs:TS_STACK_HI, %rdx
-        ja      rt_move_c
-        cmp     %rsp, %rcx
-        jae     2f
-        lea     -RED_ZONE(%rsp), %rdx
-        cmp     %rdx, %rcx
-        jb      rt_move_c
-.if \red_zone
-        NOTE_RED_ZONE 2f
-.endif
-        jmp     2f
-1:      mov     %rcx, %rdx
-        shr     $3, %rdx
-        movabs  $IP_A_BASE_, %rax
-.if \n > 24
-9:      mov     (%rax,%rdx), %rax       /* may fault */
-.else
-9:      mov     (%rax,%rdx), %eax
-.endif
-        mov     %rcx, %rdx
-        and     $7, %ecx
-        shr     %cl, %rax
-        mov     %rdx, %rcx
-.if \n == 32
-        test    %eax, %eax
-.else
-        test    $((1 << (\n)) - 1), %eax
-.endif
-        jne     rt_move_c
-2:
-        .pushsection rt_fixups, "a", @progbits
-        .quad   9b, rt_move_c
-        .popsection
-.endm
-
-/* load: reads the V bits to RDX, whose upper part is what the register's becomes */
-.macro MOVE_LOAD n, load:vararg
-        MOVE_BEGIN
-        MOVE_ADDRESSABLE \n
-        \load
-        jmp     rt_move_loaded
-.endm
-
-.macro MOVE_STORE n, red_zone, store:vararg
-        MOVE_BEGIN
-        MOVE_ADDRESSABLE \n, \red_zone
-        mov     %fs:TS_VGPR(,%rbx,8), %rdx
-        \store
-        MOVE_END
-.endm
-
-/* The V bits of vector register EBX from RCX on, \words of them; clear: the others, or they stay. */
-.macro MOVE_VLOAD words, clear
-        MOVE_BEGIN
-        MOVE_ADDRESSABLE 8*\words
-        mov     %ebx, %edx
-        shl     $6, %edx
-.irp    i,0,1,2,3,4,5,6,7
-.if \i < \words
-        mov     %gs:(V_DISP+8*\i)(%rcx), %rax
-        mov     %rax, %fs:(TS_VVEC+8*\i)(%rdx)
-.elseif \clear
-        movq    $0, %fs:(TS_VVEC+8*\i)(%rdx)
-.endif
-.endr
-.irp    i,0,1,2,3,4,5,6,7
-.if \i < \words - 1 || (\i >= \words && !\clear)
-        or      %fs:(TS_VVEC+8*\i)(%rdx), %rax
-.endif
-.endr
-        mov     %rax, %rdx
-        add     $U_VEC0, %ebx
-        jmp     rt_move_marked
-.endm
-
-.macro MOVE_VSTORE words
-        MOVE_BEGIN
-        MOVE_ADDRESSABLE 8*\words, 1
-        shl     $6, %ebx
-.irp    i,0,1,2,3
-.if \i < \words
-        mov     %fs:(TS_VVEC+8*\i)(%rbx), %rax
-        mov     %rax, %gs:(V_DISP+8*\i)(%rcx)
-.endif
-.endr
-        MOVE_END
-.endm
-
-.macro MOVE kind, how:vararg
-        .p2align 4
-move_\kind:
-        \how
-.endm
-
-        .p2align 4
-rt_move_loaded:                         /* RDX: V bits of register RBX */
-        mov     %rdx, %fs:TS_VGPR(,%rbx,8)
-rt_move_marked:                         /* RDX: is bit EBX of umask to be set? */
-        mov     %fs:TS_UMASK, %rax
-        mov     %rax, %rcx
-        btr     %rbx, %rax
-        bts     %rbx, %rcx
-        test    %rdx, %rdx
-        cmovne  %rcx, %rax
-        mov     %rax, %fs:TS_UMASK
-        MOVE_END
-rt_move_c:
-        LOAD_FLAGS
-        LOAD_FOUR
-        jmp     rt_light_stub
-
-        MOVE    load1, MOVE_LOAD 1, movzbl %gs:V_DISP(%rcx), %edx
-        MOVE    load2, MOVE_LOAD 2, movzwl %gs:V_DISP(%rcx), %edx
-        MOVE    load4, MOVE_LOAD 4, mov %gs:V_DISP(%rcx), %edx
-        MOVE    load8, MOVE_LOAD 8, mov %gs:V_DISP(%rcx), %rdx
-        MOVE    sx1_4, MOVE_LOAD 1, movsbl %gs:V_DISP(%rcx), %edx
-        MOVE    sx1_8, MOVE_LOAD 1, movsbq %gs:V_DISP(%rcx), %rdx
-        MOVE    sx2_4, MOVE_LOAD 2, movswl %gs:V_DISP(%rcx), %edx
-        MOVE    sx2_8, MOVE_LOAD 2, movswq %gs:V_DISP(%rcx), %rdx
-        MOVE    sx4_8, MOVE_LOAD 4, movslq %gs:V_DISP(%rcx), %rdx
-        MOVE    store1, MOVE_STORE 1, 1, mov %dl, %gs:V_DISP(%rcx)
-        MOVE    store2, MOVE_STORE 2, 1, mov %dx, %gs:V_DISP(%rcx)
-        MOVE    store4, MOVE_STORE 4, 1, mov %edx, %gs:V_DISP(%rcx)
-        MOVE    store8, MOVE_STORE 8, 1, mov %rdx, %gs:V_DISP(%rcx)
-        MOVE    push, MOVE_STORE 8, 0, mov %rdx, %gs:V_DISP(%rcx)
-        MOVE    vload16, MOVE_VLOAD 2, 0
-        MOVE    vload16_zero, MOVE_VLOAD 2, 1
-        MOVE    vload32, MOVE_VLOAD 4, 1
-        MOVE    vstore16, MOVE_VSTORE 2
-        MOVE    vstore32, MOVE_VSTORE 4
-
-        .globl  rt_moves_stub
-        .p2align 4
-rt_moves_stub:                          /* ORDER enum ip_move */
-.irp    kind, load1, load2, load4, load8, sx1_4, sx1_8, sx2_4, sx2_8, sx4_8, store1, store2, store4, store8, push, \
-              vload16, vload16_zero, vload32, vstore16, vstore32
-        .p2align 4                      /* IP_MOVES_STEP */
-        jmp     move_\kind
-.endr
-
-/* Where origins are kept they go with what is moved, and C knows them: the same by number, in acc_kind. */
-        .p2align 4
-origin_move:
-        mov     %rcx, %fs:TS_ACC_ADDR
-        mov     %fs:0x08, %rcx
-        LIGHT rt_origin_move, light_flags, light_no, rt_resume_any
-
-        .globl  rt_origin_moves_stub
-        .p2align 4
-rt_origin_moves_stub:                   /* ORDER enum ip_move */
-.irp    kind, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18
-        .p2align 4                      /* IP_MOVES_STEP */
-        movb    $\kind, %fs:TS_ACC_KIND
-        jmp     origin_move
-.endr
-
         .text
-/* u32 rt_a_word(u64 a): the A bits at a; where there are none, all ones. */
-        .globl  rt_a_word, rt_a_word_insn, rt_a_word_fault
-        .p2align 4
-rt_a_word:
-rt_a_word_insn:
-        mov     (%rdi), %eax
-        ret
-rt_a_word_fault:
-        mov     $-1, %eax
-        ret
-
 /* rt_save_vec(struct tstate *ts): zmm0..31 (or what the CPU has) to vecsave.
  * esi: 2 = AVX-512, 1 = AVX, 0 = SSE. */
         .globl  rt_save_vec
@@ -602,9 +360,5 @@ rt_save_vec:
         vmovups %zmm\n, 0xb40+64*\n(%rdi)
         .endr
         ret
-
-        /* Where a fault of these is no fault (signal.c): at the first, go on at the second. */
-        .section rt_fixups, "a", @progbits
-        .quad   rt_a_word_insn, rt_a_word_fault
 
         .section .note.GNU-stack,"",@progbits

@@ -68,7 +68,7 @@ _Static_assert(sizeof(struct ip_slot) <= IP_SLOT_SIZE, "slot");
 _Static_assert(sizeof(struct ip_error) <= IP_SLOT_DATA, "an error record fits a slot");
 _Static_assert(IP_META_BASE + IP_META_EXITS == 0x6e001000, "entry.S: META_EXITS");
 _Static_assert(IP_A_BASE == 0x0000500000000000 && IP_V_DISP == 0x3c && IP_V_CONST == 0x0000200005555840,
-               "slow_entry.S: shadow constants");
+               "slow_entry.inc: shadow constants");
 
 #define HOOK(f, o) _Static_assert(offsetof(struct ip_hook_frame, f) == (o), "hook_stubs.S: " #f)
 HOOK(original, 0x038);

@@ -6,6 +6,7 @@
  */
 #include <asm/unistd.h>
 
+#include "runtime/base/peek.h"
 #include "runtime/core/core.h"
 #include "runtime/core/errors.h"
 #include "runtime/hooks.h"
@@ -21,16 +22,6 @@ void rt_error_disable(struct tstate *ts, long delta) {
     i64 off;
     if (__builtin_add_overflow((i64)rt_th(ts)->errors_off, delta, &off)) off = delta < 0 ? 0 : (i64)(~0ull >> 1);
     rt_th(ts)->errors_off = off < 0 ? 0 : (u64)off;
-}
-
-/* A word of the program's stack, which it may have unmapped: 0 then. */
-static inline u64 word_at(u64 slot) {
-    u64 word = 0;
-    __asm__ volatile("1: mov (%1), %0\n2:\n\t"
-                     ".pushsection rt_fixups, \"a\", @progbits\n\t.quad 1b, 2b\n\t.popsection"
-                     : "+r"(word)
-                     : "r"(slot));
-    return word;
 }
 
 /* How many of n frames stay: where the newest is the same as one shortly before, the turn between them goes.  Like
@@ -56,7 +47,7 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
         if (!e->retaddr || slot < sp) continue;
         /* The program may have unmapped its own stack. */
         ret = e->retaddr;
-        if (word_at(slot) != ret) continue;
+        if (rt_peek64(slot, 0) != ret) continue;
         seen = e;
         /* Called by a request: behind this word is where that is. */
         if (ret == RT_CALL_RETURN && rt_copy_from(&ret, slot + 8, 8) < 0) continue;
@@ -68,23 +59,10 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
     return n;
 }
 
-/* Does the word below that address of the program's stack hold a value? */
-static inline bool word_is(u64 above, u64 value) {
-    __asm__ goto("1: cmp %0, -8(%1)\n\tjne %l[no]\n\t"
-                 ".pushsection rt_fixups, \"a\", @progbits\n\t.quad 1b, %l[no]\n\t.popsection"
-                 :
-                 : "r"(value), "r"(above)
-                 : "cc"
-                 : no);
-    return true;
-no:
-    return false;
-}
-
 /* Is the entry's frame this one, above what *least says?  Then that is for the next one. */
 static inline bool frame_is(const struct ip_csent *e, u64 frame, u64 *least) {
     u64 above = e->above;
-    if (e->retaddr != frame || above < *least || !word_is(above, frame)) return false;
+    if (e->retaddr != frame || above < *least || !rt_below_is(above, frame)) return false;
     *least = above + sizeof(u64);
     return true;
 }
@@ -110,7 +88,7 @@ bool rt_stack_is(struct tstate *ts, const u64 *frames, u32 n, u32 max) {
         if (e < base) return false;
         u64 ret = e->retaddr;
         if (rt_is_interrupted(e, last)) sp = e->above;
-        bool seen = ret && rt_return_slot(e) >= sp && word_is(e->above, ret);
+        bool seen = ret && rt_return_slot(e) >= sp && rt_below_is(e->above, ret);
         if (seen && ret != *f) return false;
         if (seen) {
             sp = e->above;
@@ -121,7 +99,7 @@ bool rt_stack_is(struct tstate *ts, const u64 *frames, u32 n, u32 max) {
     if (n < max) /* there are no more */
         for (; e >= base; e--) {
             if (rt_is_interrupted(e, last)) sp = e->above;
-            if (e->retaddr && rt_return_slot(e) >= sp && word_is(e->above, e->retaddr)) return false;
+            if (e->retaddr && rt_return_slot(e) >= sp && rt_below_is(e->above, e->retaddr)) return false;
         }
     rt_callstack_looked(ts, e, n);
     return true;

@@ -1,0 +1,573 @@
+/* Plain moves of undefined data, between memory and a register: settled with nothing but the V bytes, the A bits, this
+ * thread's state and, where origins are kept, their tables; what is not as expected goes to C, which begins anew. */
+#include "shadow/slow_entry.inc"
+
+#define TS_CS_LIMIT   0x120
+#define TH_ORIGINS    0x1548            /* rt_thread.origin_tags              */
+#define ORIGINS_GPR   0                 /* struct ip_origins                  */
+#define ORIGINS_VEC   64
+#define ORIGIN_SHIFT  29                /* IP_ORIGIN_SHIFT                    */
+#define ORIGIN_KINDS  0xe0000000        /* of a tag: of what it is the origin */
+#define STACK_KIND    0x40000000        /* ORIGIN_STACK                       */
+#define UNKNOWN       1                 /* ORIGIN_UNKNOWN                     */
+#define PLACES        63                /* less one: ORIGIN_RECENT            */
+#define PLACE_CHUNK   8                 /* struct origin_place                */
+#define CHUNK_SHIFT   20                /* ORIGIN_CHUNK                       */
+#define CHUNK_TAGS    8                 /* struct origin_chunk                */
+#define CHUNK_OWNERS  16
+#define CHUNK_BLOCKS  24
+#define BLOCK_SHIFT   8                 /* ORIGIN_BLOCK                       */
+#define UNTAGGED_SIZE 8                 /* struct origin_untagged             */
+#define UNTAGGED_OF   16
+#define UNTAGGED_ADDR 24
+#define UNTAGGED_CTX  32
+#define UNTAGGED_STATE 36
+#define UNTAGGED_TAG  40
+#define BLOCK_CTX     16                /* struct ip_heap_block               */
+#define BLOCK_STATE   28
+#define MULTIPLIER    0x9e3779b97f4a7c15 /* of hashes                     */
+#define SINGLES       255               /* less one: HEAP_SINGLES             */
+#define SINGLE_CTX    8                 /* struct heap_single                 */
+
+        .section rt_border, "ax", @progbits
+/* ---- Without origins ---------------------------------------------------------------------------------------------
+ * As shadow/fast.c settles them: the address in RCX, RCX in its slot; what else is to be known stands in acc_info, and
+ * where to go on in target.  \c: where C takes over, all being as it was. */
+.macro MOVE_BEGIN c=rt_move_c           /* EBX = the register; flags kept */
+        mov     %rax, %fs:0x00
+        mov     %rdx, %fs:0x10
+        mov     %rbx, %fs:0x18
+        SAVE_FLAGS
+        mov     %fs:TS_ACC_INFO, %ebx
+        mov     %ebx, %eax
+        and     $MOVE_DEFINED, %eax
+        test    %eax, %fs:TS_UMASK
+        jne     \c
+        shr     $MOVE_REG_SHIFT, %ebx
+.endm
+
+.macro MOVE_END
+        LOAD_FLAGS
+        LOAD_FOUR
+        jmp     *%fs:TS_TARGET
+.endm
+
+/* \n bytes at RCX are addressable, else to C.  RAX and RDX are free.  red_zone: they are stored to. */
+.macro MOVE_ADDRESSABLE n, red_zone=0, c=rt_move_c
+        cmp     %fs:TS_STACK_LO, %rcx
+        jb      1f
+        cmp     %fs:TS_STACK_HI, %rcx
+        jae     1f
+        cmpl    $0, %fs:TS_STACK_SHARED
+        jne     \c
+        lea     \n(%rcx), %rdx
+        cmp     %fs:TS_STACK_HI, %rdx
+        ja      \c
+        cmp     %rsp, %rcx
+        jae     2f
+        lea     -RED_ZONE(%rsp), %rdx
+        cmp     %rdx, %rcx
+        jb      \c
+.if \red_zone
+        NOTE_RED_ZONE 2f
+.endif
+        jmp     2f
+1:      mov     %rcx, %rdx
+        shr     $3, %rdx
+        movabs  $IP_A_BASE_, %rax
+.if \n > 24
+9:      mov     (%rax,%rdx), %rax       /* may fault */
+.else
+9:      mov     (%rax,%rdx), %eax
+.endif
+        mov     %rcx, %rdx
+        and     $7, %ecx
+        shr     %cl, %rax
+        mov     %rdx, %rcx
+.if \n == 32
+        test    %eax, %eax
+.else
+        test    $((1 << (\n)) - 1), %eax
+.endif
+        jne     \c
+2:
+        .pushsection rt_fixups, "a", @progbits
+        .quad   9b, \c
+        .popsection
+.endm
+
+/* load: reads the V bits to RDX, whose upper part is what the register's becomes */
+.macro MOVE_LOAD n, load:vararg
+        MOVE_BEGIN
+        MOVE_ADDRESSABLE \n
+        \load
+        jmp     rt_move_loaded
+.endm
+
+.macro MOVE_STORE n, red_zone, store:vararg
+        MOVE_BEGIN
+        MOVE_ADDRESSABLE \n, \red_zone
+        mov     %fs:TS_VGPR(,%rbx,8), %rdx
+        \store
+        MOVE_END
+.endm
+
+/* The V bits of vector register EBX from RCX on, \words of them; clear: the others, or they stay.  RDX: any of all. */
+.macro VEC_LOAD words, clear
+        mov     %ebx, %edx
+        shl     $6, %edx
+.irp    i,0,1,2,3,4,5,6,7
+.if \i < \words
+        mov     %gs:(V_DISP+8*\i)(%rcx), %rax
+        mov     %rax, %fs:(TS_VVEC+8*\i)(%rdx)
+.elseif \clear
+        movq    $0, %fs:(TS_VVEC+8*\i)(%rdx)
+.endif
+.endr
+.irp    i,0,1,2,3,4,5,6,7
+.if \i < \words - 1 || (\i >= \words && !\clear)
+        or      %fs:(TS_VVEC+8*\i)(%rdx), %rax
+.endif
+.endr
+        mov     %rax, %rdx
+.endm
+
+.macro MOVE_VLOAD words, clear
+        MOVE_BEGIN
+        MOVE_ADDRESSABLE 8*\words
+        VEC_LOAD \words, \clear
+        add     $U_VEC0, %ebx
+        jmp     rt_move_marked
+.endm
+
+.macro MOVE_VSTORE words
+        MOVE_BEGIN
+        MOVE_ADDRESSABLE 8*\words, 1
+        shl     $6, %ebx
+.irp    i,0,1,2,3
+.if \i < \words
+        mov     %fs:(TS_VVEC+8*\i)(%rbx), %rax
+        mov     %rax, %gs:(V_DISP+8*\i)(%rcx)
+.endif
+.endr
+        MOVE_END
+.endm
+
+.macro MOVE kind, how:vararg
+        .p2align 4
+move_\kind:
+        \how
+.endm
+
+        .p2align 4
+rt_move_loaded:                         /* RDX: V bits of register RBX */
+        mov     %rdx, %fs:TS_VGPR(,%rbx,8)
+rt_move_marked:                         /* RDX: is bit EBX of umask to be set? */
+        mov     %fs:TS_UMASK, %rax
+        mov     %rax, %rcx
+        btr     %rbx, %rax
+        bts     %rbx, %rcx
+        test    %rdx, %rdx
+        cmovne  %rcx, %rax
+        mov     %rax, %fs:TS_UMASK
+        MOVE_END
+rt_move_c:
+        LOAD_FLAGS
+        LOAD_FOUR
+        jmp     rt_light_stub
+
+        MOVE    load1, MOVE_LOAD 1, movzbl %gs:V_DISP(%rcx), %edx
+        MOVE    load2, MOVE_LOAD 2, movzwl %gs:V_DISP(%rcx), %edx
+        MOVE    load4, MOVE_LOAD 4, mov %gs:V_DISP(%rcx), %edx
+        MOVE    load8, MOVE_LOAD 8, mov %gs:V_DISP(%rcx), %rdx
+        MOVE    sx1_4, MOVE_LOAD 1, movsbl %gs:V_DISP(%rcx), %edx
+        MOVE    sx1_8, MOVE_LOAD 1, movsbq %gs:V_DISP(%rcx), %rdx
+        MOVE    sx2_4, MOVE_LOAD 2, movswl %gs:V_DISP(%rcx), %edx
+        MOVE    sx2_8, MOVE_LOAD 2, movswq %gs:V_DISP(%rcx), %rdx
+        MOVE    sx4_8, MOVE_LOAD 4, movslq %gs:V_DISP(%rcx), %rdx
+        MOVE    store1, MOVE_STORE 1, 1, mov %dl, %gs:V_DISP(%rcx)
+        MOVE    store2, MOVE_STORE 2, 1, mov %dx, %gs:V_DISP(%rcx)
+        MOVE    store4, MOVE_STORE 4, 1, mov %edx, %gs:V_DISP(%rcx)
+        MOVE    store8, MOVE_STORE 8, 1, mov %rdx, %gs:V_DISP(%rcx)
+        MOVE    push, MOVE_STORE 8, 0, mov %rdx, %gs:V_DISP(%rcx)
+        MOVE    vload16, MOVE_VLOAD 2, 0
+        MOVE    vload16_zero, MOVE_VLOAD 2, 1
+        MOVE    vload32, MOVE_VLOAD 4, 1
+        MOVE    vstore16, MOVE_VSTORE 2
+        MOVE    vstore32, MOVE_VSTORE 4
+
+        .globl  rt_moves_stub
+        .p2align 4
+rt_moves_stub:                          /* ORDER enum ip_move */
+.irp    kind, load1, load2, load4, load8, sx1_4, sx1_8, sx2_4, sx2_8, sx4_8, store1, store2, store4, store8, push, \
+              vload16, vload16_zero, vload32, vstore16, vstore32
+        .p2align 4                      /* IP_MOVES_STEP */
+        jmp     move_\kind
+.endr
+
+/* ---- With origins ------------------------------------------------------------------------------------------------
+ * The same, and where what is moved comes from goes with it (origin.c): for a program of one thread, as long as the
+ * tables have it at hand.  RAX, RDX, RSI, RDI and R8 are free, the address stays in RCX. */
+.macro ORIGIN_BEGIN
+        mov     %rcx, %fs:TS_ACC_ADDR
+        mov     %rsi, %fs:0x30
+        mov     %rdi, %fs:0x38
+        mov     %r8, %fs:0x40
+        MOVE_BEGIN origin_move_c
+        cmpb    $0, rt_alone(%rip)
+        je      origin_move_c
+.endm
+
+.macro ORIGIN_END
+        LOAD_FLAGS
+        LOAD_FOUR
+        mov     %fs:0x30, %rsi
+        mov     %fs:0x38, %rdi
+        mov     %fs:0x40, %r8
+        jmp     *%fs:TS_TARGET
+.endm
+
+/* \n bytes at RCX are whole granules, or lie in one. */
+.macro GRANULES n
+.if \n == 2
+        mov     %ecx, %eax
+        and     $3, %eax
+        cmp     $2, %eax
+        ja      origin_move_c
+.elseif \n > 2
+        test    $3, %cl
+        jne     origin_move_c
+.endif
+.endm
+
+/* RSI = the chunk of RCX. */
+.macro CHUNK_OF_RCX
+        mov     %rcx, %rdx
+        shr     $CHUNK_SHIFT, %rdx
+        mov     %edx, %eax
+        and     $PLACES, %eax
+        shl     $4, %eax
+        cmp     %rdx, origin_recent(%rax)
+        jne     origin_move_c
+        mov     origin_recent+PLACE_CHUNK(%rax), %rsi
+        test    %rsi, %rsi
+        je      origin_move_c
+.endm
+
+/* In chunk RSI: CF says whether the block that has \n bytes at RCX may have tags. */
+.macro NOTED n
+.if \n > 4
+        cmp     $(256 - \n), %cl
+        ja      origin_move_c
+.endif
+        mov     %ecx, %edx
+        shr     $BLOCK_SHIFT, %edx
+        mov     %edx, %eax
+        and     $((1 << (CHUNK_SHIFT - BLOCK_SHIFT)) - 1), %eax
+        shr     $4, %eax
+        movzwl  CHUNK_BLOCKS(%rsi,%rax,2), %eax
+        and     $15, %edx
+        bt      %edx, %eax
+.endm
+
+/* RDI = where a table of granules, which begins at RDI, has that of RCX. */
+.macro GRANULE_OF_RCX
+        mov     %ecx, %eax
+        and     $((1 << CHUNK_SHIFT) - 4), %eax
+        add     %rax, %rdi
+.endm
+
+/* EAX = what all granules of \n bytes have, from RDI on. */
+.macro ALIKE n
+.if \n <= 4
+        mov     (%rdi), %eax
+.else
+        mov     (%rdi), %rdx
+        mov     %edx, %eax
+        cmp     %eax, 4(%rdi)
+        jne     origin_move_c
+.irp    i,1,2,3
+.if 8*\i < \n
+        cmp     %rdx, 8*\i(%rdi)
+        jne     origin_move_c
+.endif
+.endr
+.endif
+.endm
+
+/* EBX becomes that. */
+.macro FILL n
+.if \n <= 4
+        mov     %ebx, (%rdi)
+.else
+        mov     %ebx, %eax
+        mov     %rax, %rdx
+        shl     $32, %rdx
+        or      %rdx, %rax
+.irp    i,0,1,2,3
+.if 8*\i < \n
+        mov     %rax, 8*\i(%rdi)
+.endif
+.endr
+.endif
+.endm
+
+/* R8D = owner of the newest frame, which holds \n bytes at RCX (frame_at). */
+.macro NEWEST_FRAME n
+        mov     %fs:TS_CS_TOP, %rax
+        cmp     %fs:TS_CS_BASE, %rax
+        jb      origin_move_c
+        cmp     %fs:TS_CS_LIMIT, %rax
+        jae     origin_move_c
+        mov     CS_RETADDR(%rax), %rdi
+        mov     CS_ABOVE(%rax), %rdx
+        test    %rdi, %rdi
+        je      origin_move_c
+        lea     (\n + 8)(%rcx), %rax
+        cmp     %rdx, %rax
+        ja      origin_move_c
+        lea     8(%rsp), %rax
+        cmp     %rax, %rdx
+        jb      origin_move_c
+8:      cmp     %rdi, -8(%rdx)          /* may fault */
+        .pushsection rt_fixups, "a", @progbits
+        .quad   8b, origin_move_c
+        .popsection
+        jne     origin_move_c
+        movabs  $MULTIPLIER, %rax
+        imul    %rdi, %rax
+        lea     -8(%rdx), %r8
+        xor     %rax, %r8
+        shr     $8, %r8
+.endm
+
+/* EAX = the tag of what is undefined among \n bytes at RCX. */
+.macro ORIGIN_OF n
+        GRANULES \n
+        cmp     %fs:TS_STACK_LO, %rcx
+        jb      3f
+        cmp     %fs:TS_STACK_HI, %rcx
+        jb      5f
+3:      mov     %rcx, %rdx
+        sub     origin_untagged(%rip), %rdx
+        cmp     origin_untagged+UNTAGGED_SIZE(%rip), %rdx
+        jae     4f
+        add     $\n, %rdx
+        cmp     origin_untagged+UNTAGGED_SIZE(%rip), %rdx
+        ja      4f
+        mov     origin_untagged+UNTAGGED_OF(%rip), %rdi
+        mov     (%rdi), %rdx
+        cmp     %rdx, origin_untagged+UNTAGGED_ADDR(%rip)
+        jne     origin_move_c
+        mov     BLOCK_CTX(%rdi), %edx
+        mov     BLOCK_STATE(%rdi), %eax
+        shl     $32, %rax
+        or      %rax, %rdx
+        cmp     %rdx, origin_untagged+UNTAGGED_CTX(%rip)
+        jne     origin_move_c
+        mov     origin_untagged+UNTAGGED_TAG(%rip), %eax
+        jmp     7f
+4:      CHUNK_OF_RCX
+        NOTED   \n
+        jnc     origin_move_c
+        mov     CHUNK_TAGS(%rsi), %rdi
+        GRANULE_OF_RCX
+        ALIKE   \n
+        test    %eax, %eax
+        je      origin_move_c
+        jmp     7f
+5:      NEWEST_FRAME \n
+        CHUNK_OF_RCX
+        NOTED   \n
+        jnc     6f
+        mov     CHUNK_OWNERS(%rsi), %rdi
+        test    %rdi, %rdi
+        je      origin_move_c
+        GRANULE_OF_RCX
+        ALIKE   \n
+        cmp     %r8d, %eax
+        jne     6f                      /* of a frame that is gone */
+        mov     CHUNK_TAGS(%rsi), %rdi
+        GRANULE_OF_RCX
+        ALIKE   \n
+        test    %eax, %eax
+        jne     7f
+6:      mov     %fs:TS_EXIT_ID, %eax    /* stack_tag, heap_ctx_of: of the instruction's function */
+        shl     $4, %eax
+        mov     META_EXITS(%rax), %rdx
+        shl     $16, %rdx
+        shr     $16, %rdx
+        movabs  $MULTIPLIER, %rax
+        imul    %rdx, %rax
+        shr     $32, %rax
+        and     $SINGLES, %eax
+        shl     $4, %eax
+        cmp     %rdx, heap_singles(%rax)
+        jne     origin_move_c
+        mov     heap_singles+SINGLE_CTX(%rax), %eax
+        test    %eax, %eax
+        je      origin_move_c
+        mov     heap_ctx_outdated(%rip), %rdx
+        cmpq    $0, (%rdx)
+        jne     origin_move_c
+        test    $ORIGIN_KINDS, %eax
+        jne     origin_move_c
+        or      $STACK_KIND, %eax
+7:
+.endm
+
+/* RDX = the V bits that register RBX has now, \set: the first bit of umask for its kind, \tags: its tags.  What C would look
+ * at is altered last. */
+.macro ORIGIN_LOADED n, set, tags
+        test    %rdx, %rdx
+        je      1f
+        ORIGIN_OF \n
+        mov     %fs:TH_ORIGINS, %rdi
+        test    %rdi, %rdi
+        je      origin_move_c
+        mov     %eax, \tags(%rdi,%rbx,4)
+.if \set
+        add     $\set, %ebx
+.endif
+        mov     %fs:TS_UMASK, %rax
+        bts     %rbx, %rax
+        mov     %rax, %fs:TS_UMASK
+        ORIGIN_END
+1:
+.if \set
+        add     $\set, %ebx
+.endif
+        mov     %fs:TS_UMASK, %rax
+        btr     %rbx, %rax
+        mov     %rax, %fs:TS_UMASK
+        ORIGIN_END
+.endm
+
+/* What register RBX has, whose V bits are RDX or these among others, has been stored. */
+.macro ORIGIN_STORED n, tags
+        test    %rdx, %rdx
+        je      2f
+        mov     %fs:TH_ORIGINS, %rdi
+        test    %rdi, %rdi
+        je      origin_move_c
+        mov     \tags(%rdi,%rbx,4), %ebx
+        test    $ORIGIN_KINDS, %ebx
+        jne     1f
+        mov     $UNKNOWN, %ebx
+1:      GRANULES \n
+        xor     %r8d, %r8d
+        cmp     %fs:TS_STACK_LO, %rcx
+        jb      3f
+        cmp     %fs:TS_STACK_HI, %rcx
+        jae     3f
+        NEWEST_FRAME \n
+        CHUNK_OF_RCX
+        NOTED   \n
+        jnc     origin_move_c
+        mov     CHUNK_TAGS(%rsi), %rdi
+        GRANULE_OF_RCX
+        FILL    \n
+        mov     CHUNK_OWNERS(%rsi), %rdi
+        test    %rdi, %rdi
+        je      origin_move_c
+        GRANULE_OF_RCX
+        mov     %r8d, %ebx
+        FILL    \n
+        jmp     2f
+3:      CHUNK_OF_RCX
+        NOTED   \n
+        jnc     origin_move_c
+        mov     CHUNK_TAGS(%rsi), %rdi
+        GRANULE_OF_RCX
+        FILL    \n
+2:      ORIGIN_END
+.endm
+
+.macro OLOAD n, load:vararg
+        ORIGIN_BEGIN
+        MOVE_ADDRESSABLE \n, 0, origin_move_c
+        \load
+        mov     %rdx, %fs:TS_VGPR(,%rbx,8)
+        ORIGIN_LOADED \n, 0, ORIGINS_GPR
+.endm
+
+.macro OSTORE n, red_zone, store:vararg
+        ORIGIN_BEGIN
+        MOVE_ADDRESSABLE \n, \red_zone, origin_move_c
+        mov     %fs:TS_VGPR(,%rbx,8), %rdx
+        \store
+.if \n == 1
+        movzbl  %dl, %edx
+.elseif \n == 2
+        movzwl  %dx, %edx
+.elseif \n == 4
+        mov     %edx, %edx
+.endif
+        ORIGIN_STORED \n, ORIGINS_GPR
+.endm
+
+.macro OVLOAD words, clear
+        ORIGIN_BEGIN
+        MOVE_ADDRESSABLE 8*\words, 0, origin_move_c
+        VEC_LOAD \words, \clear
+        ORIGIN_LOADED 8*\words, U_VEC0, ORIGINS_VEC
+.endm
+
+.macro OVSTORE words
+        ORIGIN_BEGIN
+        MOVE_ADDRESSABLE 8*\words, 1, origin_move_c
+        mov     %ebx, %esi
+        shl     $6, %esi
+        xor     %edx, %edx
+.irp    i,0,1,2,3
+.if \i < \words
+        mov     %fs:(TS_VVEC+8*\i)(%rsi), %rax
+        mov     %rax, %gs:(V_DISP+8*\i)(%rcx)
+        or      %rax, %rdx
+.endif
+.endr
+        ORIGIN_STORED 8*\words, ORIGINS_VEC
+.endm
+
+        .p2align 4
+origin_move_c:
+        LOAD_FLAGS
+        LOAD_FOUR
+        mov     %fs:0x30, %rsi
+        mov     %fs:0x38, %rdi
+        mov     %fs:0x40, %r8
+        LIGHT rt_origin_move, light_flags, light_no, rt_resume_any
+
+        MOVE    o_load1, OLOAD 1, movzbl %gs:V_DISP(%rcx), %edx
+        MOVE    o_load2, OLOAD 2, movzwl %gs:V_DISP(%rcx), %edx
+        MOVE    o_load4, OLOAD 4, mov %gs:V_DISP(%rcx), %edx
+        MOVE    o_load8, OLOAD 8, mov %gs:V_DISP(%rcx), %rdx
+        MOVE    o_sx1_4, OLOAD 1, movsbl %gs:V_DISP(%rcx), %edx
+        MOVE    o_sx1_8, OLOAD 1, movsbq %gs:V_DISP(%rcx), %rdx
+        MOVE    o_sx2_4, OLOAD 2, movswl %gs:V_DISP(%rcx), %edx
+        MOVE    o_sx2_8, OLOAD 2, movswq %gs:V_DISP(%rcx), %rdx
+        MOVE    o_sx4_8, OLOAD 4, movslq %gs:V_DISP(%rcx), %rdx
+        MOVE    o_store1, OSTORE 1, 1, mov %dl, %gs:V_DISP(%rcx)
+        MOVE    o_store2, OSTORE 2, 1, mov %dx, %gs:V_DISP(%rcx)
+        MOVE    o_store4, OSTORE 4, 1, mov %edx, %gs:V_DISP(%rcx)
+        MOVE    o_store8, OSTORE 8, 1, mov %rdx, %gs:V_DISP(%rcx)
+        MOVE    o_push, OSTORE 8, 0, mov %rdx, %gs:V_DISP(%rcx)
+        MOVE    o_vload16, OVLOAD 2, 0
+        MOVE    o_vload16_zero, OVLOAD 2, 1
+        MOVE    o_vload32, OVLOAD 4, 1
+        MOVE    o_vstore16, OVSTORE 2
+        MOVE    o_vstore32, OVSTORE 4
+
+        .globl  rt_origin_moves_stub
+        .p2align 4
+rt_origin_moves_stub:                   /* ORDER enum ip_move; C takes it by its number, in acc_kind */
+.set    number, 0
+.irp    kind, load1, load2, load4, load8, sx1_4, sx1_8, sx2_4, sx2_8, sx4_8, store1, store2, store4, store8, push, \
+              vload16, vload16_zero, vload32, vstore16, vstore32
+        .p2align 4                      /* IP_MOVES_STEP */
+        movb    $number, %fs:TS_ACC_KIND
+        jmp     move_o_\kind
+.set    number, number + 1
+.endr
+
+        .section .note.GNU-stack,"",@progbits
