@@ -7,7 +7,14 @@ raises what is in `cursor.DAMAGE`; loops that damaged references make are for th
 from __future__ import annotations
 
 from interpose.elf.cursor import Cursor
-from interpose.elf.dwarf import AT_ABSTRACT_ORIGIN, AT_NAME, AT_SPECIFICATION, Unit
+from interpose.elf.dwarf import (
+    AT_ABSTRACT_ORIGIN,
+    AT_LINKAGE_NAME,
+    AT_MIPS_LINKAGE_NAME,
+    AT_NAME,
+    AT_SPECIFICATION,
+    Unit,
+)
 from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
@@ -120,6 +127,15 @@ class Die:
         """DW_AT_name, of an origin if need be."""
         holder = self.having(AT_NAME)
         return holder.text(AT_NAME) if holder is not None else None
+
+    @property
+    def linkage_name(self) -> str | None:
+        """The assembler's name, of an origin if need be; clang's `__tls_init` has no other."""
+        holder = self.having(AT_LINKAGE_NAME)
+        if holder is not None:
+            return holder.text(AT_LINKAGE_NAME)
+        holder = self.having(AT_MIPS_LINKAGE_NAME)
+        return holder.text(AT_MIPS_LINKAGE_NAME) if holder is not None else None
 
 
 def enclosing_names(die: Die) -> list[str]:

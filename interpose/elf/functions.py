@@ -83,7 +83,7 @@ def levels_at(info: DebugInfo, functions: Functions, address: int) -> list[Sourc
         for block in reversed(chain):
             if block.tag == _INLINED:
                 path, line = where
-                levels.append(SourceLine(block.name or "", path, line or 0))
+                levels.append(SourceLine(block.name or block.linkage_name or "", path, line or 0))
                 where = block.unit.file_path(block.constant(AT_CALL_FILE)), block.constant(AT_CALL_LINE)
     except DAMAGE:
         pass

@@ -17,8 +17,6 @@ from interpose.elf.datatypes import AT_TYPE, Value, constant, part_at, size_of
 from interpose.elf.demangle import demangle, is_mangled
 from interpose.elf.dies import Die, enclosing_names, scan
 from interpose.elf.dwarf import (
-    AT_LINKAGE_NAME,
-    AT_MIPS_LINKAGE_NAME,
     AT_NAME,
     AT_SPECIFICATION,
     F_ADDRX,
@@ -326,11 +324,9 @@ def _place(variable: Die, offset: int, before: int, value: Value) -> VariablePla
 
 def _name_of(variable: Die) -> str | None:
     """The name with the namespaces and classes it is in, which a mangled one tells."""
-    for attribute in (AT_LINKAGE_NAME, AT_MIPS_LINKAGE_NAME):
-        holder = variable.having(attribute)
-        linkage = holder.text(attribute) if holder is not None else None
-        if linkage and is_mangled(linkage):
-            return demangle(linkage)
+    linkage = variable.linkage_name
+    if linkage and is_mangled(linkage):
+        return demangle(linkage)
     declaration = variable.reference(AT_SPECIFICATION)
     if declaration is None or variable.name is None:
         return variable.name

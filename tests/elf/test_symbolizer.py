@@ -71,6 +71,26 @@ def test_inlined_cxx_calls_have_plain_names(cxx_program: Path) -> None:
     assert (("operator[]", line_of(CXX_SOURCE, "IN_SUBSCRIPT")), use) in chains
 
 
+@pytest.mark.skipif(shutil.which("clang++") is None, reason="only clang makes such functions")
+@pytest.mark.parametrize("version", ["-gdwarf-4", "-gdwarf-5"])
+def test_inlined_call_that_has_only_a_linkage_name(tmp_path: Path, version: str) -> None:
+    """At line 0, which is in no symcache: clang's function that makes the variables of a thread."""
+    source, program = tmp_path / "tls.cc", tmp_path / "tls"
+    source.write_text(
+        """struct Kept { int *at; Kept() : at(new int(1)) {} ~Kept() { delete at; } };
+        static thread_local Kept kept;
+        int main() { kept.at[0] = 2; }
+        """
+    )
+    subprocess.run(["clang++", "-O2", version, str(source), "-o", str(program)], check=True)
+    symbolizer = Symbolizer()
+    bias = map_image(symbolizer, program, BASE)
+    merged = [frames for frames in all_frames(symbolizer, program, bias, "main") if frames[0].line == 0]
+    names = {tuple(frame.function for frame in frames) for frames in merged}
+    assert ("__tls_init", "main") in {chain[-2:] for chain in names}
+    assert not [chain for chain in names if None in chain]
+
+
 @pytest.mark.skipif(shutil.which("addr2line") is None, reason="addr2line is the referee")
 def test_lines_agree_with_addr2line(c_program: Path, cxx_program: Path) -> None:
     for program in (c_program, cxx_program):
