@@ -162,6 +162,29 @@ static void find_python(void) {
 
 /* ---- Python ---------------------------------------------------------------------------------- */
 
+static bool begins(const char *s, const char *with) {
+    while (*with && *s == *with) s++, with++;
+    return !*with;
+}
+
+/* The environment with names of the dynamic linker's that it does not know: what the user has preloaded, audits or
+ * traces is the program.  Where libraries are found may be what Python's own need.  launched.py puts the names back. */
+static char **spared(void) {
+    word n = 0;
+    while (environment[n]) n++;
+    char **all = room((n + 1) * sizeof *all);
+    for (word i = 0; i < n; i++) {
+        all[i] = environment[i];
+        if (!begins(all[i], "LD_") || begins(all[i], "LD_LIBRARY_PATH=")) continue;
+        word size = length(all[i]) + 1;
+        char *hidden = room(size + 1);
+        *hidden = IP_LAUNCH_HIDDEN;
+        for (word k = 0; k < size; k++) hidden[k + 1] = all[i][k];
+        all[i] = hidden;
+    }
+    return all;
+}
+
 /* Execute Python with the script; returns if that fails.  fd: where it answers, or -1: it is this process.  */
 static void execute_python(long fd, long pid, long parent) {
     static char numbers[3][24];
@@ -175,7 +198,7 @@ static void execute_python(long fd, long pid, long parent) {
     *at++ = number(numbers[2] + sizeof numbers[2], (word)parent);
     *at++ = (char *)name;
     for (long i = 1; i < count; i++) *at++ = words[i];
-    sys3(__NR_execve, (long)python, (long)argv, (long)environment);
+    sys3(__NR_execve, (long)python, (long)argv, (long)(fd < 0 ? environment : spared()));
 }
 
 /* Have Python do it all in this process. */

@@ -45,6 +45,7 @@ def test_it_needs_nobody():
 
 def test_its_numbers_are_those_of_the_header():
     assert (launched.AGAIN, launched.END) == (lib.IP_LAUNCH_AGAIN, lib.IP_LAUNCH_END)
+    assert ord(launched.HIDDEN) == lib.IP_LAUNCH_HIDDEN
     assert lib.IP_TOLD not in (lib.IP_LAUNCH_READY, lib.IP_LAUNCH_AGAIN, lib.IP_LAUNCH_END)
 
 
@@ -148,6 +149,42 @@ def test_python_is_spared_site(command):
     ).stderr.splitlines()
     names = [line.rpartition("|")[2].strip() for line in seen]
     assert "interpose.supervisor.main" in names and "site" not in names
+
+
+def test_python_is_spared_what_is_preloaded(command, tmp_path):
+    """An allocator that has no more than a program needs; the dynamic linker's messages."""
+    source = tmp_path / "small.c"
+    source.write_text(
+        """#include <stddef.h>
+        #include <unistd.h>
+        static char room[1 << 18];
+        static size_t used;
+        void *malloc(size_t n) {
+            n = (n + 15) & -16ul;
+            return n > sizeof room - used ? NULL : &room[(used += n) - n];
+        }
+        void *calloc(size_t a, size_t b) { return malloc(a * b); }
+        void *realloc(void *p, size_t n) { return p ? NULL : malloc(n); }
+        void free(void *p) {}
+        __attribute__((constructor)) static void say(void) { write(1, "here\\n", 5); }
+        """
+    )
+    library = tmp_path / "small.so"
+    subprocess.run(["gcc", "-w", "-shared", "-fPIC", source, "-o", library], check=True)
+    environment = {**os.environ, "LD_PRELOAD": str(library), "LD_LIBRARY_PATH": "/x", "LD_OF": "a"}
+    shown = run(command, "--tool=none", f"--log-file={tmp_path}/%q{{LD_OF}}", "/usr/bin/env", env=environment)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.startswith("here\n") and shown.stdout.count("here\n") == 1
+    variables = [line for line in shown.stdout.splitlines() if "LD_" in line]
+    assert sorted(variables) == ["LD_LIBRARY_PATH=/x", "LD_OF=a", f"LD_PRELOAD={library}"]
+    assert (tmp_path / "a").read_text()
+
+    tracing = {**os.environ, "LD_TRACE_LOADED_OBJECTS": "1"}
+    listed, natively = (
+        [line.split()[0] for line in run(*words, "/usr/bin/env", env=tracing).stdout.splitlines()]
+        for words in ([command, "--tool=none", "-q"], [])
+    )
+    assert listed == natively and "libc.so.6" in listed
 
 
 def test_hooks_have_site(command, tmp_path):
