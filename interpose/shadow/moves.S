@@ -4,6 +4,7 @@
 
 #define TS_CS_LIMIT   0x120
 #define TH_ORIGINS    0x1548            /* rt_thread.origin_tags              */
+#define TH_TARGET_KEPT 0x1658         /* rt_thread.target_kept              */
 #define ORIGINS_GPR   0                 /* struct ip_origins                  */
 #define ORIGINS_VEC   64
 #define ORIGIN_SHIFT  29                /* IP_ORIGIN_SHIFT                    */
@@ -30,6 +31,8 @@
 #define SINGLE_CTX    8                 /* struct heap_single                 */
 
         .section rt_border, "ax", @progbits
+        .globl  rt_short_begin, rt_short_end
+rt_short_begin:
 /* ---- Without origins ---------------------------------------------------------------------------------------------
  * As shadow/fast.c settles them: the address in RCX, RCX in its slot; what else is to be known stands in acc_info, and
  * where to go on in target.  \c: where C takes over, all being as it was. */
@@ -171,10 +174,6 @@ rt_move_marked:                         /* RDX: is bit EBX of umask to be set? *
         cmovne  %rcx, %rax
         mov     %rax, %fs:TS_UMASK
         MOVE_END
-rt_move_c:
-        LOAD_FLAGS
-        LOAD_FOUR
-        jmp     rt_light_stub
 
         MOVE    load1, MOVE_LOAD 1, movzbl %gs:V_DISP(%rcx), %edx
         MOVE    load2, MOVE_LOAD 2, movzwl %gs:V_DISP(%rcx), %edx
@@ -529,15 +528,6 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         ORIGIN_STORED 8*\words, ORIGINS_VEC
 .endm
 
-        .p2align 4
-origin_move_c:
-        LOAD_FLAGS
-        LOAD_FOUR
-        mov     %fs:0x30, %rsi
-        mov     %fs:0x38, %rdi
-        mov     %fs:0x40, %r8
-        LIGHT rt_origin_move, light_flags, light_no, rt_resume_any
-
         MOVE    o_load1, OLOAD 1, movzbl %gs:V_DISP(%rcx), %edx
         MOVE    o_load2, OLOAD 2, movzwl %gs:V_DISP(%rcx), %edx
         MOVE    o_load4, OLOAD 4, mov %gs:V_DISP(%rcx), %edx
@@ -569,5 +559,32 @@ rt_origin_moves_stub:                   /* ORDER enum ip_move; C takes it by its
         jmp     move_o_\kind
 .set    number, number + 1
 .endr
+
+rt_short_end:
+
+/* ---- C takes over ------------------------------------------------------------------------------------------------
+ * A signal may have had TS_TARGET lead elsewhere (signals/signal.c): C finds it itself on its way back. */
+.macro TARGET_AS_IT_WAS
+        cmpq    $0, %fs:TH_TARGET_KEPT
+        je      1f
+        mov     %fs:TH_TARGET_KEPT, %rax
+        mov     %rax, %fs:TS_TARGET
+        movq    $0, %fs:TH_TARGET_KEPT
+1:      LOAD_FLAGS
+        LOAD_FOUR
+.endm
+
+        .p2align 4
+rt_move_c:
+        TARGET_AS_IT_WAS
+        jmp     rt_light_stub
+
+        .p2align 4
+origin_move_c:
+        TARGET_AS_IT_WAS
+        mov     %fs:0x30, %rsi
+        mov     %fs:0x38, %rdi
+        mov     %fs:0x40, %r8
+        LIGHT rt_origin_move, light_flags, light_no, rt_resume_any
 
         .section .note.GNU-stack,"",@progbits

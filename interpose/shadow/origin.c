@@ -33,7 +33,9 @@ AT(struct ip_heap_block, state, 28);
 AT(struct heap_single, pc, 0);
 AT(struct heap_single, ctx, 8);
 AT(struct tstate, cs_limit, 0x120);
-_Static_assert(offsetof(struct tstate, runtime_area) + offsetof(struct rt_thread, origin_tags) == 0x1548, "moves.S");
+_Static_assert(offsetof(struct tstate, runtime_area) + offsetof(struct rt_thread, origin_tags) == 0x1548 &&
+                   offsetof(struct tstate, runtime_area) + offsetof(struct rt_thread, target_kept) == 0x1658,
+               "moves.S");
 _Static_assert(sizeof(struct ip_heap_block) == 32 && sizeof(struct heap_single) == 16 && HEAP_SINGLES == 256 &&
                    sizeof(struct origin_place) == 16 && ORIGIN_RECENT == 64 && ORIGIN_CHUNK == 20 &&
                    ORIGIN_BLOCK == 8 && ORIGIN_GRANULE == 2 && IP_ORIGIN_SHIFT == 29 && ORIGIN_STACK == 2 &&

@@ -219,6 +219,11 @@ void rt_int1(void);                               /* uaccess.S */
 extern char rt_int1_after[];
 /* Bounds of what lies between translated code and C, half switched. */
 extern char __start_rt_border[], __stop_rt_border[];
+/* Some of that, which alters no ts->target and ends with a jump there: shadow/moves.S; without a shadow there is none.
+ */
+extern char rt_short_begin[] __attribute__((weak)), rt_short_end[] __attribute__((weak));
+/* A ud2, where a signal has such code arrive. */
+extern char rt_arrived[]; /* signal_asm.S */
 /* Instructions of the runtime that may fault, and where it goes on then. */
 extern const struct sig_fixup {
     u64 insn, resume;

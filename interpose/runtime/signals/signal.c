@@ -10,6 +10,7 @@
  *   rt_copy_*         guest memory is bad: resume at rt_copy_fault
  *   rt_kernel window  the system call has not begun: resume at rt_kernel_abort
  *   rt_enter_*        on the way in, past the last check: begin the entry anew
+ *   rt_short_*        half switched, and soon in translated code: have it arrive at a trap
  *   section rt_border half switched: step until it is on one side
  *   else              C code of the runtime: a fault is our bug
  */
@@ -170,6 +171,21 @@ static void unaligned_done(struct tstate *ts, struct sig_context *mc) {
     p->ac_off = 0;
 }
 
+/* To step through such code takes a trap for each of a hundred instructions, which a fast timer may outrun. */
+static void have_arrive(struct tstate *ts, struct sig_context *mc) {
+    if (!rt_th(ts)->target_kept) rt_th(ts)->target_kept = ts->target;
+    ts->target = (u64)rt_arrived;
+    sig_priv(ts)->stepping = 0;
+    mc->flags &= ~FL_TF;
+}
+
+/* Where it then comes to: in translated code, as if the signal met it there. */
+static void arrived(struct tstate *ts, struct sig_context *mc) {
+    mc->ip = ts->target = rt_th(ts)->target_kept;
+    rt_th(ts)->target_kept = 0;
+    stop_or_step(ts, mc);
+}
+
 static void step_trap(struct tstate *ts, struct sig_context *mc) {
     struct sig_priv *p = sig_priv(ts);
     if (p->ac_off) {
@@ -187,6 +203,8 @@ static void step_trap(struct tstate *ts, struct sig_context *mc) {
     }
     if (in_cache(mc->ip)) {
         stop_or_step(ts, mc);
+    } else if (in_range(mc->ip, rt_short_begin, rt_short_end)) {
+        have_arrive(ts, mc);
     } else if (in_range(mc->ip, __start_rt_border, __stop_rt_border)) {
         mc->flags |= FL_TF;
     } else {
@@ -326,6 +344,8 @@ static void asynchronous(struct tstate *ts, struct sig_context *mc, bool kick) {
         mc->flags &= ~(FL_TF | FL_DF | FL_AC);
         ts->rflags &= ~(sig_priv(ts)->stepping ? FL_TF : 0);
         sig_priv(ts)->stepping = 0;
+    } else if (in_range(mc->ip, rt_short_begin, rt_short_end)) {
+        have_arrive(ts, mc);
     } else if (in_range(mc->ip, __start_rt_border, __stop_rt_border)) {
         arm(ts, mc);
     }
@@ -377,6 +397,10 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
     }
     /* si_code > 0: the kernel's own; sent signals have 0 or less, sigaction(2). */
     if (is_sync(sig) && info->code > 0) {
+        if (mc->ip == (u64)rt_arrived) {
+            arrived(ts, mc);
+            return;
+        }
         fault(ts, sig, info, uc);
         return;
     }

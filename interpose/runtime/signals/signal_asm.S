@@ -128,4 +128,9 @@ sig_become_guest:
         ud2
         .size   sig_become_guest, . - sig_become_guest
 
+        .section rt_border, "ax", @progbits
+        .globl  rt_arrived
+rt_arrived:                             /* signal.c */
+        ud2
+
         .section .note.GNU-stack, "", @progbits
