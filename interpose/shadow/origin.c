@@ -428,6 +428,8 @@ static void tag_here(struct tstate *ts, u64 addr, u64 n, u32 kind) {
 
 void origin_by_request(struct tstate *ts, u64 addr, u64 n) { tag_here(ts, addr, n, ORIGIN_CLIENT); }
 
+void origin_by_heap(struct tstate *ts, u64 addr, u64 n) { tag_here(ts, addr, n, ORIGIN_HEAP); }
+
 /* The call has been made, so its address is the next instruction's. */
 void origin_by_call(struct tstate *ts, u64 addr, u64 n) {
     u64 pc = ts->pc;

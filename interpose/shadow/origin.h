@@ -66,6 +66,8 @@ void origin_forget(u64 addr, u64 n);
 void origin_of_blocks(void);
 /* The program made [addr, addr+n) undefined by a request. */
 void origin_by_request(struct tstate *ts, u64 addr, u64 n);
+/* A heap block has grown in place by [addr, addr+n): not its allocation's. */
+void origin_by_heap(struct tstate *ts, u64 addr, u64 n);
 /* The system call that ts is in, which is two bytes long, has made them so. */
 void origin_by_call(struct tstate *ts, u64 addr, u64 n);
 

@@ -216,7 +216,9 @@ void origin_forget_tags(u64 lo, u64 hi) {
             forget_in(c, from, from + granules(begin < lo ? lo : begin, hi));
         }
     } else {
-        for (u64 at = lo; at < hi; at = ((at >> ORIGIN_CHUNK) + 1) << ORIGIN_CHUNK) {
+        /* By numbers: behind the last chunk of all addresses the next one would begin at 0. */
+        for (u64 n = lo >> ORIGIN_CHUNK; n <= (hi - 1) >> ORIGIN_CHUNK; n++) {
+            u64 begin = n << ORIGIN_CHUNK, at = begin < lo ? lo : begin;
             struct origin_chunk *c = origin_chunk_of(at);
             if (c) forget_in(c, origin_granule(at), origin_granule(at) + granules(at, hi));
         }

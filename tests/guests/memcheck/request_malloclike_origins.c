@@ -48,6 +48,30 @@ int main(void) {
     tested(*(int *)(slab + 5004)); /* that of the block in the pool's chunk */
     tested(*(int *)(slab + 5040));
     VALGRIND_DESTROY_MEMPOOL(&pool);
+    declare(slab + 6000, 40);
+    VALGRIND_RESIZEINPLACE_BLOCK(slab + 6000, 40, 80, 0);
+    tested(*(int *)(slab + 6036));
+    tested(*(int *)(slab + 6040)); /* the request's that made it longer */
+    int copy = *(int *)(slab + 6076);
+    tested(copy);
+    VALGRIND_RESIZEINPLACE_BLOCK(slab + 6000, 80, 20, 0);
+    VALGRIND_RESIZEINPLACE_BLOCK(slab + 6000, 20, 60, 0); /* and by another one */
+    tested(*(int *)(slab + 6016));
+    tested(*(int *)(slab + 6036));
+    withdraw(slab + 6000);
+    declare(slab + 6000, 80); /* nothing of that is left */
+    tested(*(int *)(slab + 6040));
+    withdraw(slab + 6000);
+
+    int chunks, *chunk = (int *)(slab + 7000); /* a pool's, given again: nor of what was copied there */
+    VALGRIND_CREATE_MEMPOOL(&chunks, 0, 0);
+    VALGRIND_MEMPOOL_ALLOC(&chunks, chunk, 64);
+    memcpy(chunk, whole, 32);
+    tested(chunk[3]);
+    VALGRIND_MEMPOOL_FREE(&chunks, chunk);
+    VALGRIND_MEMPOOL_ALLOC(&chunks, chunk, 64);
+    tested(chunk[3]);
+    VALGRIND_DESTROY_MEMPOOL(&chunks);
     free(slab);
     free(whole);
     return 0;

@@ -147,8 +147,12 @@ void heap_hook_released(u64 addr, u64 size, bool idle) {
     sh_block_released(addr, size, idle);
 }
 void heap_hook_state(u64 addr, u64 size, int state) {
-    origin_of_blocks();
-    if (on()) rt_shadow_set_mapped(addr, size, state);
+    if (!on()) return;
+    if (origins_kept()) {
+        origin_of_blocks();
+        origin_forget(addr, size);
+    }
+    rt_shadow_set_mapped(addr, size, state);
 }
 bool heap_hook_may_access(struct tstate *ts, u64 addr, u64 n) {
     u64 bad;

@@ -88,7 +88,8 @@ bool mc_request(struct tstate *ts, u64 code, const u64 a[5], u64 *result) {
         if (a[0]) rt_heap_freelike(ts, a[0], a[1]);
         break;
     case INTERPOSE_RQ_RESIZEINPLACE_BLOCK:
-        if (a[0]) rt_heap_resize(ts, a[0], a[1], a[2], a[3]);
+        if (a[0] && rt_heap_resize(ts, a[0], a[1], a[2], a[3]) && a[2] > a[1])
+            origin_by_heap(ts, a[0] + a[1], a[2] - a[1]);
         break;
     case INTERPOSE_RQ_MC_MAKE_MEM_NOACCESS:
     case INTERPOSE_RQ_MC_MAKE_MEM_UNDEFINED:
