@@ -102,8 +102,9 @@ u32 heap_ctx(const u64 *frames, u32 n) {
 u32 heap_ctx_of(u64 pc) {
     struct heap_single *s = &heap_singles[(u32)(pc * 0x9e3779b97f4a7c15ull >> 32) & (HEAP_SINGLES - 1)];
     if (!s->ctx || s->pc != pc || table->outdated) {
-        s->ctx = heap_ctx(&pc, 1);
-        s->pc = pc;
+        __atomic_store_n(&s->pc, 0, __ATOMIC_RELEASE); /* assembly looks at it unlocked, before and after the other */
+        __atomic_store_n(&s->ctx, heap_ctx(&pc, 1), __ATOMIC_RELEASE);
+        __atomic_store_n(&s->pc, pc, __ATOMIC_RELEASE);
     }
     return s->ctx;
 }

@@ -681,6 +681,7 @@ int rt_origin_move(struct tstate *ts) {
     if (!(ts->umask & info & IP_MOVE_DEFINED) && may_look(ts)) {
         if (on_stack(ts, at)) ts->pc = rt_exits[ts->exit_id].key; /* whose frame is asked for */
         done = told_move(ts, (enum ip_move)(ts->acc_kind & 0xff), at, info >> IP_MOVE_REG_SHIFT);
+        if (done) origin_note_place(ts, at);
         looked();
     }
     if (!done) return rt_light(ts);

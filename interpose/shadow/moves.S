@@ -4,14 +4,19 @@
 
 #define TS_CS_LIMIT   0x120
 #define TH_ORIGINS    0x1548            /* rt_thread.origin_tags              */
-#define TH_TARGET_KEPT 0x1658         /* rt_thread.target_kept              */
+#define TH_TARGET_KEPT 0x1650         /* rt_thread.target_kept              */
 #define ORIGINS_GPR   0                 /* struct ip_origins                  */
 #define ORIGINS_VEC   64
 #define ORIGIN_SHIFT  29                /* IP_ORIGIN_SHIFT                    */
 #define ORIGIN_KINDS  0xe0000000        /* of a tag: of what it is the origin */
 #define STACK_KIND    0x40000000        /* ORIGIN_STACK                       */
 #define UNKNOWN       1                 /* ORIGIN_UNKNOWN                     */
+#define NEAR_UNTAGGED 264               /* struct origin_near, at TH_ORIGINS  */
+#define NEAR_STACKS   320
+#define NEAR_OFF      328
+#define NEAR_RECENT   840
 #define PLACES        63                /* less one: ORIGIN_RECENT            */
+#define PAGES         63                /* less one: ORIGIN_PAGES_OFF         */
 #define PLACE_CHUNK   8                 /* struct origin_place                */
 #define CHUNK_SHIFT   20                /* ORIGIN_CHUNK                       */
 #define CHUNK_TAGS    8                 /* struct origin_chunk                */
@@ -24,6 +29,7 @@
 #define UNTAGGED_CTX  32
 #define UNTAGGED_STATE 36
 #define UNTAGGED_TAG  40
+#define UNTAGGED_GENERATION 48
 #define BLOCK_CTX     16                /* struct ip_heap_block               */
 #define BLOCK_STATE   28
 #define MULTIPLIER    0x9e3779b97f4a7c15 /* of hashes                     */
@@ -205,15 +211,16 @@ rt_moves_stub:                          /* ORDER enum ip_move */
 .endr
 
 /* ---- With origins ------------------------------------------------------------------------------------------------
- * The same, and where what is moved comes from goes with it (origin.c): for a program of one thread, as long as the
- * tables have it at hand.  RAX, RDX, RSI, RDI and R8 are free, the address stays in RCX. */
+ * The same, and where what is moved comes from goes with it (origin.c), as long as what the thread keeps beside it has it
+ * at hand.  No lock is taken: tags are words, and what they belong to is the program's to synchronise.  RAX, RDX, RSI,
+ * RDI and R8 are free, the address stays in RCX. */
 .macro ORIGIN_BEGIN
         mov     %rcx, %fs:TS_ACC_ADDR
         mov     %rsi, %fs:0x30
         mov     %rdi, %fs:0x38
         mov     %r8, %fs:0x40
         MOVE_BEGIN origin_move_c
-        cmpb    $0, rt_alone(%rip)
+        cmpq    $0, %fs:TH_ORIGINS
         je      origin_move_c
 .endm
 
@@ -246,9 +253,10 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         mov     %edx, %eax
         and     $PLACES, %eax
         shl     $4, %eax
-        cmp     %rdx, origin_recent(%rax)
+        mov     %fs:TH_ORIGINS, %rsi
+        cmp     %rdx, NEAR_RECENT(%rsi,%rax)
         jne     origin_move_c
-        mov     origin_recent+PLACE_CHUNK(%rax), %rsi
+        mov     NEAR_RECENT+PLACE_CHUNK(%rsi,%rax), %rsi
         test    %rsi, %rsi
         je      origin_move_c
 .endm
@@ -340,6 +348,23 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         shr     $8, %r8
 .endm
 
+/* RCX is on no other thread's stack. */
+.macro ON_NO_STACK
+        cmpb    $0, rt_alone(%rip)
+        jne     4f
+        mov     %fs:TH_ORIGINS, %rsi
+        mov     rt_stacks_changed(%rip), %rax
+        cmp     %rax, NEAR_STACKS(%rsi)
+        jne     origin_move_c
+        mov     %rcx, %rdx
+        shr     $12, %rdx
+        mov     %edx, %eax
+        and     $PAGES, %eax
+        cmp     %rdx, NEAR_OFF(%rsi,%rax,8)
+        jne     origin_move_c
+4:
+.endm
+
 /* EAX = the tag of what is undefined among \n bytes at RCX. */
 .macro ORIGIN_OF n
         GRANULES \n
@@ -347,24 +372,28 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         jb      3f
         cmp     %fs:TS_STACK_HI, %rcx
         jb      5f
-3:      mov     %rcx, %rdx
-        sub     origin_untagged(%rip), %rdx
-        cmp     origin_untagged+UNTAGGED_SIZE(%rip), %rdx
+3:      mov     %fs:TH_ORIGINS, %rsi
+        mov     %rcx, %rdx
+        sub     NEAR_UNTAGGED(%rsi), %rdx
+        cmp     NEAR_UNTAGGED+UNTAGGED_SIZE(%rsi), %rdx
         jae     4f
         add     $\n, %rdx
-        cmp     origin_untagged+UNTAGGED_SIZE(%rip), %rdx
+        cmp     NEAR_UNTAGGED+UNTAGGED_SIZE(%rsi), %rdx
         ja      4f
-        mov     origin_untagged+UNTAGGED_OF(%rip), %rdi
+        mov     origin_generation(%rip), %rdx
+        cmp     %rdx, NEAR_UNTAGGED+UNTAGGED_GENERATION(%rsi)
+        jne     4f
+        mov     NEAR_UNTAGGED+UNTAGGED_OF(%rsi), %rdi
         mov     (%rdi), %rdx
-        cmp     %rdx, origin_untagged+UNTAGGED_ADDR(%rip)
-        jne     origin_move_c
+        cmp     %rdx, NEAR_UNTAGGED+UNTAGGED_ADDR(%rsi)
+        jne     4f
         mov     BLOCK_CTX(%rdi), %edx
         mov     BLOCK_STATE(%rdi), %eax
         shl     $32, %rax
         or      %rax, %rdx
-        cmp     %rdx, origin_untagged+UNTAGGED_CTX(%rip)
-        jne     origin_move_c
-        mov     origin_untagged+UNTAGGED_TAG(%rip), %eax
+        cmp     %rdx, NEAR_UNTAGGED+UNTAGGED_CTX(%rsi)
+        jne     4f
+        mov     NEAR_UNTAGGED+UNTAGGED_TAG(%rsi), %eax
         jmp     7f
 4:      CHUNK_OF_RCX
         NOTED   \n
@@ -403,7 +432,10 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         shl     $4, %eax
         cmp     %rdx, heap_singles(%rax)
         jne     origin_move_c
-        mov     heap_singles+SINGLE_CTX(%rax), %eax
+        mov     heap_singles+SINGLE_CTX(%rax), %edi
+        cmp     %rdx, heap_singles(%rax) /* still: heap_ctx_of */
+        jne     origin_move_c
+        mov     %edi, %eax
         test    %eax, %eax
         je      origin_move_c
         mov     heap_ctx_outdated(%rip), %rdx
@@ -422,8 +454,6 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         je      1f
         ORIGIN_OF \n
         mov     %fs:TH_ORIGINS, %rdi
-        test    %rdi, %rdi
-        je      origin_move_c
         mov     %eax, \tags(%rdi,%rbx,4)
 .if \set
         add     $\set, %ebx
@@ -447,8 +477,6 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         test    %rdx, %rdx
         je      2f
         mov     %fs:TH_ORIGINS, %rdi
-        test    %rdi, %rdi
-        je      origin_move_c
         mov     \tags(%rdi,%rbx,4), %ebx
         test    $ORIGIN_KINDS, %ebx
         jne     1f
@@ -473,7 +501,8 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         mov     %r8d, %ebx
         FILL    \n
         jmp     2f
-3:      CHUNK_OF_RCX
+3:      ON_NO_STACK
+        CHUNK_OF_RCX
         NOTED   \n
         jnc     origin_move_c
         mov     CHUNK_TAGS(%rsi), %rdi

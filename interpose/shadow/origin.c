@@ -27,6 +27,11 @@ AT(struct origin_untagged, addr, 24);
 AT(struct origin_untagged, ctx, 32);
 AT(struct origin_untagged, state, 36);
 AT(struct origin_untagged, tag, 40);
+AT(struct origin_untagged, generation, 48);
+AT(struct origin_near, untagged, 264);
+AT(struct origin_near, stacks_seen, 320);
+AT(struct origin_near, off, 328);
+AT(struct origin_near, recent, 840);
 AT(struct ip_heap_block, addr, 0);
 AT(struct ip_heap_block, alloc_ctx, 16);
 AT(struct ip_heap_block, state, 28);
@@ -34,21 +39,23 @@ AT(struct heap_single, pc, 0);
 AT(struct heap_single, ctx, 8);
 AT(struct tstate, cs_limit, 0x120);
 _Static_assert(offsetof(struct tstate, runtime_area) + offsetof(struct rt_thread, origin_tags) == 0x1548 &&
-                   offsetof(struct tstate, runtime_area) + offsetof(struct rt_thread, target_kept) == 0x1658,
+                   offsetof(struct tstate, runtime_area) + offsetof(struct rt_thread, target_kept) == 0x1650,
                "moves.S");
 _Static_assert(sizeof(struct ip_heap_block) == 32 && sizeof(struct heap_single) == 16 && HEAP_SINGLES == 256 &&
-                   sizeof(struct origin_place) == 16 && ORIGIN_RECENT == 64 && ORIGIN_CHUNK == 20 &&
-                   ORIGIN_BLOCK == 8 && ORIGIN_GRANULE == 2 && IP_ORIGIN_SHIFT == 29 && ORIGIN_STACK == 2 &&
-                   ORIGIN_UNKNOWN == 1 && IP_KEY_PC == ~0ull >> 16,
+                   sizeof(struct origin_place) == 16 && ORIGIN_RECENT == 64 && ORIGIN_PAGES_OFF == 64 &&
+                   ORIGIN_CHUNK == 20 && ORIGIN_BLOCK == 8 && ORIGIN_GRANULE == 2 && IP_ORIGIN_SHIFT == 29 &&
+                   ORIGIN_STACK == 2 && ORIGIN_UNKNOWN == 1 && IP_KEY_PC == ~0ull >> 16,
                "moves.S: tables, tags, keys");
 
 rt_lock_t origin_lock;
 
 struct ip_origins *origin_new_tags(struct tstate *ts) {
-    u64 *p = &rt_th(ts)->origin_tags;
-    *p = (u64)rt_pages(sizeof(struct ip_origins));
-    return (struct ip_origins *)*p;
+    struct origin_near *near = origin_new_near();
+    rt_th(ts)->origin_tags = (u64)near;
+    return &near->tags;
 }
+
+static struct origin_near *near_of(struct tstate *ts) { return (struct origin_near *)origin_tags(ts); }
 
 /* Who holds both locks by origin_hold; written under them. */
 static struct tstate *holder;
@@ -119,8 +126,12 @@ static void frame_at(struct tstate *ts, u64 addr, struct place *f) {
  * known (ip 0).  False: it is on none. */
 static bool frame_elsewhere(struct tstate *ts, u64 addr, struct place *f) {
     const struct tstate *o;
-    u64 page = RT_ROUND_DOWN(addr, RT_PAGE);
-    if (rt_th(ts)->off_stacks == page) return false;
+    struct origin_near *near = near_of(ts);
+    u64 changed = __atomic_load_n(&rt_stacks_changed, __ATOMIC_ACQUIRE), *off;
+    if (near->stacks_seen != changed) memset(near->off, 0, sizeof near->off);
+    near->stacks_seen = changed;
+    off = &near->off[addr / RT_PAGE % ORIGIN_PAGES_OFF];
+    if (*off == addr / RT_PAGE) return false;
     for (u32 i = 0; i < THREADS && (o = rt_thread_by_index(i)); i++) {
         u64 bounds[2], top, base, sp = 0;
         if (o == ts || rt_copy_from(bounds, (u64)&o->stack_lo, sizeof bounds) < 0) continue;
@@ -143,7 +154,7 @@ static bool frame_elsewhere(struct tstate *ts, u64 addr, struct place *f) {
         }
         return f->owner;
     }
-    rt_th(ts)->off_stacks = page;
+    *off = addr / RT_PAGE;
     return false;
 }
 
@@ -246,8 +257,8 @@ static inline u32 join(struct tstate *ts, u32 tag, u64 at, struct known k, struc
 }
 
 /* Nothing near addr, in chunk c or where there is none, has a tag: so far as it is a block's, for the next loads. */
-static void note_untagged(const struct origin_chunk *c, u64 addr, u32 tag) {
-    const struct ip_heap_block *b = rt_alone ? heap_plain_block(addr) : NULL;
+static void note_untagged(struct tstate *ts, const struct origin_chunk *c, u64 addr, u32 tag) {
+    const struct ip_heap_block *b = holds(ts) ? heap_plain_block(addr) : NULL;
     if (!b) return;
     const u64 line = 1ull << ORIGIN_BLOCK, chunk = RT_ROUND_DOWN(addr, 1ull << ORIGIN_CHUNK), end = b->addr + b->size;
     u64 lo = c ? RT_ROUND_DOWN(addr, line) : chunk, hi = c ? lo + line : chunk + (1ull << ORIGIN_CHUNK);
@@ -259,9 +270,10 @@ static void note_untagged(const struct origin_chunk *c, u64 addr, u32 tag) {
     }
     if (lo < b->addr) lo = b->addr;
     if (hi > end) hi = end;
-    origin_untagged =
-        (struct origin_untagged){.lo = lo, .size = hi - lo, .of = b, .addr = b->addr, .ctx = b->alloc_ctx, .tag = tag};
-    memcpy(&origin_untagged.state, &b->state, sizeof origin_untagged.state);
+    struct origin_untagged *u = &near_of(ts)->untagged;
+    *u = (struct origin_untagged){.lo = lo, .size = hi - lo, .of = b, .addr = b->addr, .ctx = b->alloc_ctx, .tag = tag};
+    u->generation = origin_generation;
+    memcpy(&u->state, &b->state, sizeof u->state);
 }
 
 u32 origin_loaded(struct tstate *ts, u64 addr, u64 n, const u64 *v) {
@@ -277,7 +289,7 @@ u32 origin_loaded(struct tstate *ts, u64 addr, u64 n, const u64 *v) {
     const u32 last = origin_granule(addr + n - 1);
     if (last >= g && (!c || (!origin_noted(c, g) && !origin_noted(c, last)))) {
         tag = origin_newer(0, untouched(ts, addr + first, &p));
-        if (!on_stack(ts, addr)) note_untagged(c, addr, tag);
+        if (!on_stack(ts, addr)) note_untagged(ts, c, addr, tag);
         if (p.hi >= addr + n) return tag;
         tag = 0;
     }
@@ -405,7 +417,20 @@ void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
         i = copied_to_line(ts, dst, src, at - dst, n, &p);
 }
 
-void origin_of_blocks(void) { origin_untagged.size = 0; }
+void origin_of_blocks(void) {
+    const struct tstate *ts = rt_alone ? NULL : rt_current();
+    lock(ts, &origin_lock);
+    origin_void_untagged();
+    unlock(ts, &origin_lock);
+}
+
+void origin_note_place(struct tstate *ts, u64 addr) {
+    struct origin_near *near = near_of(ts);
+    struct origin_place *r = origin_recent_of(near->recent, addr >> ORIGIN_CHUNK);
+    if (!holds(ts)) return;
+    struct origin_chunk *c = origin_chunk_of(addr);
+    if (c) *r = (struct origin_place){c->number, c};
+}
 
 void origin_forget(u64 addr, u64 n) {
     if (!origins_kept() || !n) return;

@@ -64,6 +64,8 @@ void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n);
 void origin_forget(u64 addr, u64 n);
 /* Blocks may lie in one another from now on. */
 void origin_of_blocks(void);
+/* C has moved what is undefined at addr: assembly may do so next time. */
+void origin_note_place(struct tstate *ts, u64 addr);
 /* The program made [addr, addr+n) undefined by a request. */
 void origin_by_request(struct tstate *ts, u64 addr, u64 n);
 /* A heap block has grown in place by [addr, addr+n): not its allocation's. */

@@ -25,9 +25,25 @@ _Static_assert(PER_PAGE / PER_BLOCK == 16 && 16 == 8 * sizeof((struct origin_chu
 static struct origin_place first_places[64];
 struct origin_place *origin_places = first_places;
 struct origin_place origin_recent[ORIGIN_RECENT];
-struct origin_untagged origin_untagged;
+u64 origin_generation;
 u64 origin_n_places = sizeof first_places / sizeof *first_places;
 static u64 n_chunks, n_used, n_idle; /* pages: used, and those of them without a tag */
+
+static struct origin_near *only_near; /* as long as there is one */
+static u32 n_near;
+
+struct origin_near *origin_new_near(void) {
+    struct origin_near *near = only_near = rt_pages(sizeof *near);
+    __atomic_add_fetch(&n_near, 1, __ATOMIC_RELAXED);
+    return near;
+}
+
+void origin_void_untagged(void) {
+    if (n_near > 1)
+        origin_generation++;
+    else if (only_near)
+        only_near->untagged.size = 0;
+}
 
 static u32 *new_words(void) {
     u32 *words = rt_pages(BYTES);
@@ -76,9 +92,13 @@ static inline void note(struct origin_chunk *c, u32 i) {
         n_used++;
     c->used[PAGE_OF(i)] = 1;
     *blocks |= bit;
+    if (n_near > 1) { /* theirs may be in use */
+        origin_generation++;
+        return;
+    }
     u64 at = c->number << ORIGIN_CHUNK | (u64)BLOCK_OF(i) << ORIGIN_BLOCK;
-    if (at < origin_untagged.lo + origin_untagged.size && at + (1u << ORIGIN_BLOCK) > origin_untagged.lo)
-        origin_untagged.size = 0;
+    struct origin_untagged *u = only_near ? &only_near->untagged : NULL;
+    if (u && at < u->lo + u->size && at + (1u << ORIGIN_BLOCK) > u->lo) u->size = 0;
 }
 
 static bool noted(u64 addr) {
@@ -199,7 +219,8 @@ static void forget_in(struct origin_chunk *c, u32 lo, u32 hi) {
         if (!origin_noted(c, i)) continue;
         u32 n = (end < hi ? end : hi) - i;
         memset(c->tags + i, 0, n * sizeof *c->tags);
-        if (n < PER_BLOCK && !is_empty(c->tags + (end - PER_BLOCK))) continue;
+        /* What is another block's there, another thread may be tagging (moves.S). */
+        if (n < PER_BLOCK && (n_near > 1 || !is_empty(c->tags + (end - PER_BLOCK)))) continue;
         *blocks &= (u16) ~(1u << IN_PAGE(BLOCK_OF(i)));
         n_idle += !*blocks;
     }

@@ -5,6 +5,7 @@
 #ifndef INTERPOSE_ORIGIN_TABLE_H
 #define INTERPOSE_ORIGIN_TABLE_H
 
+#include "abi/attached.h"
 #include "runtime/base/rt.h"
 
 #define ORIGIN_GRANULE 2  /* log2 of the bytes that share a tag */
@@ -39,22 +40,40 @@ static inline struct origin_place *origin_place_of(u64 number) {
 /* Those that were wanted last, by the low bits of their numbers. */
 #define ORIGIN_RECENT 64
 extern struct origin_place origin_recent[ORIGIN_RECENT];
+static inline struct origin_place *origin_recent_of(struct origin_place *recent, u64 number) {
+    return &recent[number % ORIGIN_RECENT];
+}
 /* The chunk with the tags of addr, or NULL: nothing there has one. */
 static inline struct origin_chunk *origin_chunk_of(u64 addr) {
     const u64 number = addr >> ORIGIN_CHUNK;
-    struct origin_place *r = &origin_recent[number % ORIGIN_RECENT];
+    struct origin_place *r = origin_recent_of(origin_recent, number);
     if (rt_unlikely(r->number != number || !r->chunk)) *r = *origin_place_of(number);
     return r->chunk;
 }
-/* Some of a heap block in which nothing has a tag, for moves.S: its loads need to look no further.  Void when the
- * block's record has become another one, or a tag comes there. */
-extern struct origin_untagged {
+/* Some of a heap block in which nothing has a tag: its loads need to look no further.  Void when the block's record has
+ * become another one, or a tag comes there. */
+struct origin_untagged {
     u64 lo, size;
-    const void *of; /* struct ip_heap_block, with this address, stack and state (from .next on: its last four bytes) */
+    const void *of; /* struct ip_heap_block, with this address, stack and state (its last four bytes) */
     u64 addr;
     u32 ctx, state;
     u32 tag;
-} origin_untagged;
+    u64 generation; /* origin_generation, as it was */
+};
+/* What moves.S looks at, each thread's own: no lock is taken there.  C fills it under origin_lock. */
+#define ORIGIN_PAGES_OFF 64
+struct origin_near {
+    struct ip_origins tags; /* of the registers */
+    struct origin_untagged untagged;
+    u64 stacks_seen;           /* rt_stacks_changed, when these pages were on no other thread's stack: by */
+    u64 off[ORIGIN_PAGES_OFF]; /* their numbers' low bits */
+    struct origin_place recent[ORIGIN_RECENT];
+};
+struct origin_near *origin_new_near(void);
+/* Where several threads have one: counts the blocks that had no tags before. */
+extern u64 origin_generation;
+/* No stretch is known any more. */
+void origin_void_untagged(void);
 static inline u32 origin_granule(u64 addr) { return (u32)(addr >> ORIGIN_GRANULE) & (ORIGIN_MANY - 1); }
 
 /* Whether something in the block of granule i may have a tag. */

@@ -78,6 +78,7 @@ struct tstate *rt_thread_by_index(u32 i) {
     return NULL;
 }
 bool rt_alone;
+u64 rt_stacks_changed;
 char rt_heap_stub[1]; /* entered by translated code only */
 bool rt_trylock(rt_lock_t *l) { return !__atomic_exchange_n(&l->word, 1, __ATOMIC_ACQUIRE); }
 bool rt_trylock_soon(rt_lock_t *l) { return rt_trylock(l); }

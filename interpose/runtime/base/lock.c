@@ -15,6 +15,7 @@
 #define MOST_TURNS 32u /* a turn is a pause of 40 to 140 clocks */
 
 bool rt_memory_shared, rt_alone = true;
+u64 rt_stacks_changed;
 
 static u32 own_name(void) {
     if (!rt_memory_shared) return A_THREAD;

@@ -114,7 +114,6 @@ struct rt_thread {
     u64 debug_aside[2];    /* pc and RSP where the step goes on when its handler returns there; or 0 */
     u64 debug_sent;        /* a signal that the debugger has sent, and is not told of; or 0 */
     u64 debug_born;        /* the process that this call has made, 1 << 32: by vfork; or 0 */
-    u64 off_stacks;        /* origin.c: a page that is on no other thread's stack */
     u64 joining_branch;    /* track_branch.c: pc of a branch that reports the one before it, too, or 0 */
     u64 target_kept;       /* signal.c: of ts->target, which leads to rt_arrived meanwhile; or 0 */
 };
@@ -230,6 +229,7 @@ void rt_unlock(rt_lock_t *l);
 bool rt_trylock(rt_lock_t *l);      /* false: held by somebody, or not to be had without a wait */
 bool rt_trylock_soon(rt_lock_t *l); /* the same, for one that is held for less than a microsecond */
 extern bool rt_alone;               /* there has been one thread only so far: nobody waits for a lock */
+extern u64 rt_stacks_changed;       /* counts the changes of any thread's stack_lo and stack_hi, once they are made */
 extern bool rt_memory_shared;       /* children that are no threads have been made on this memory */
 bool rt_process_ended(u32 pid);     /* also while nobody has waited for it */
 
