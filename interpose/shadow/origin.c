@@ -49,14 +49,6 @@ _Static_assert(sizeof(struct ip_heap_block) == 32 && sizeof(struct heap_single) 
 
 rt_lock_t origin_lock;
 
-struct ip_origins *origin_new_tags(struct tstate *ts) {
-    struct origin_near *near = origin_new_near();
-    rt_th(ts)->origin_tags = (u64)near;
-    return &near->tags;
-}
-
-static struct origin_near *near_of(struct tstate *ts) { return (struct origin_near *)origin_tags(ts); }
-
 /* Who holds both locks by origin_hold; written under them. */
 static struct tstate *holder;
 
@@ -67,6 +59,25 @@ static void lock(const struct tstate *ts, rt_lock_t *l) {
 static void unlock(const struct tstate *ts, rt_lock_t *l) {
     if (!holds(ts)) rt_unlock(l);
 }
+
+struct ip_origins *origin_new_tags(struct tstate *ts) {
+    lock(ts, &origin_lock);
+    struct origin_near *near = origin_new_near();
+    unlock(ts, &origin_lock);
+    rt_th(ts)->origin_tags = (u64)near;
+    return &near->tags;
+}
+
+void origin_thread_end(struct tstate *ts) {
+    struct origin_near *near = (struct origin_near *)rt_th(ts)->origin_tags;
+    if (!near) return;
+    rt_th(ts)->origin_tags = 0;
+    lock(ts, &origin_lock);
+    origin_end_near(near);
+    unlock(ts, &origin_lock);
+}
+
+static struct origin_near *near_of(struct tstate *ts) { return (struct origin_near *)origin_tags(ts); }
 
 bool origin_hold(struct tstate *ts) {
     if (!rt_trylock_soon(&heap_lock)) return false;

@@ -28,6 +28,8 @@ bool origin_hold(struct tstate *ts);
 void origin_let_go(void);
 
 struct ip_origins *origin_new_tags(struct tstate *ts);
+/* The thread is about to end: what is kept for it is another one's next. */
+void origin_thread_end(struct tstate *ts);
 /* The tags of the thread's registers. */
 static inline struct ip_origins *origin_tags(struct tstate *ts) {
     u64 p = rt_th(ts)->origin_tags;

@@ -32,10 +32,20 @@ static u64 n_chunks, n_used, n_idle; /* pages: used, and those of them without a
 static struct origin_near *only_near; /* as long as there is one */
 static u32 n_near;
 
+static struct origin_near *spare_near; /* of threads that have ended, linked through .untagged.of */
+
 struct origin_near *origin_new_near(void) {
-    struct origin_near *near = only_near = rt_pages(sizeof *near);
-    __atomic_add_fetch(&n_near, 1, __ATOMIC_RELAXED);
+    struct origin_near *near = spare_near;
+    n_near++;
+    if (!near) return only_near = rt_pages(sizeof *near);
+    spare_near = (struct origin_near *)(u64)near->untagged.of;
+    memset(near, 0, sizeof *near);
     return near;
+}
+
+void origin_end_near(struct origin_near *near) {
+    near->untagged.of = spare_near;
+    spare_near = near;
 }
 
 void origin_void_untagged(void) {

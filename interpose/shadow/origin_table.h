@@ -70,6 +70,7 @@ struct origin_near {
     struct origin_place recent[ORIGIN_RECENT];
 };
 struct origin_near *origin_new_near(void);
+void origin_end_near(struct origin_near *near);
 /* Where several threads have one: counts the blocks that had no tags before. */
 extern u64 origin_generation;
 /* No stretch is known any more. */

@@ -42,6 +42,8 @@ void origin_set_tags(uint64_t, uint64_t, uint32_t, const uint32_t *);
 void origin_put_tags(uint64_t, uint32_t, const uint32_t *, const uint32_t *);
 void origin_get_tags(uint64_t, uint32_t, uint32_t *);
 void origin_forget_tags(uint64_t, uint64_t);
+struct ip_origins *origin_new_near(void);
+void origin_end_near(struct ip_origins *);
 uint32_t origin_of_memory(struct tstate *, uint64_t);
 extern _Bool rt_alone;
 bool rt_load_slow(struct tstate *);

@@ -95,3 +95,16 @@ def test_pages_of_forgotten_tags_go_back(sh: Any) -> None:
     table.set(lo + 9 * CHUNK, lo + 9 * CHUNK + 8, 3)
     table.check(lo + 9 * CHUNK, 16)
     table.forget(lo, lo + 64 * CHUNK)
+
+
+def test_what_an_ended_thread_had_is_the_next_ones(sh: Any) -> None:
+    first, second = sh.lib.origin_new_near(), sh.lib.origin_new_near()
+    assert first != second
+    first.gpr[3] = second.vec[5] = 7
+    sh.lib.origin_end_near(first)
+    sh.lib.origin_end_near(second)
+    again = {sh.lib.origin_new_near(), sh.lib.origin_new_near()}
+    assert again == {first, second}
+    assert not any(near.gpr[3] or near.vec[5] for near in again)
+    for near in again:
+        sh.lib.origin_end_near(near)
