@@ -4,10 +4,9 @@
 
 #define TS_CS_LIMIT   0x120
 #define TH_ORIGINS    0x1548            /* rt_thread.origin_tags              */
-#define TH_TARGET_KEPT 0x1650         /* rt_thread.target_kept              */
+#define TH_TARGET_KEPT 0x1650           /* rt_thread.target_kept              */
 #define ORIGINS_GPR   0                 /* struct ip_origins                  */
 #define ORIGINS_VEC   64
-#define ORIGIN_SHIFT  29                /* IP_ORIGIN_SHIFT                    */
 #define ORIGIN_KINDS  0xe0000000        /* of a tag: of what it is the origin */
 #define STACK_KIND    0x40000000        /* ORIGIN_STACK                       */
 #define UNKNOWN       1                 /* ORIGIN_UNKNOWN                     */
@@ -302,7 +301,7 @@ rt_moves_stub:                          /* ORDER enum ip_move */
 .endif
 .endm
 
-/* EBX becomes that. */
+/* They all get EBX. */
 .macro FILL n
 .if \n <= 4
         mov     %ebx, (%rdi)
