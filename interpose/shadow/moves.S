@@ -212,12 +212,13 @@ rt_moves_stub:                          /* ORDER enum ip_move */
 /* ---- With origins ------------------------------------------------------------------------------------------------
  * The same, and where what is moved comes from goes with it (origin.c), as long as what the thread keeps beside it has it
  * at hand.  No lock is taken: tags are words, and what they belong to is the program's to synchronise.  RAX, RDX, RSI,
- * RDI and R8 are free, the address stays in RCX. */
+ * RDI, R8 and R9 are free, the address stays in RCX. */
 .macro ORIGIN_BEGIN
         mov     %rcx, %fs:TS_ACC_ADDR
         mov     %rsi, %fs:0x30
         mov     %rdi, %fs:0x38
         mov     %r8, %fs:0x40
+        mov     %r9, %fs:0x48
         MOVE_BEGIN origin_move_c
         cmpq    $0, %fs:TH_ORIGINS
         je      origin_move_c
@@ -229,6 +230,7 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         mov     %fs:0x30, %rsi
         mov     %fs:0x38, %rdi
         mov     %fs:0x40, %r8
+        mov     %fs:0x48, %r9
         jmp     *%fs:TS_TARGET
 .endm
 
@@ -447,7 +449,7 @@ rt_moves_stub:                          /* ORDER enum ip_move */
 .endm
 
 /* RDX = the V bits that register RBX has now, \set: the first bit of umask for its kind, \tags: its tags.  What C would look
- * at is altered last. */
+ * at is altered last, and of a general register the V bits (R9), for it may be the address's. */
 .macro ORIGIN_LOADED n, set, tags
         test    %rdx, %rdx
         je      1f
@@ -456,6 +458,8 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         mov     %eax, \tags(%rdi,%rbx,4)
 .if \set
         add     $\set, %ebx
+.else
+        mov     %r9, %fs:TS_VGPR(,%rbx,8)
 .endif
         mov     %fs:TS_UMASK, %rax
         bts     %rbx, %rax
@@ -464,6 +468,8 @@ rt_moves_stub:                          /* ORDER enum ip_move */
 1:
 .if \set
         add     $\set, %ebx
+.else
+        mov     %r9, %fs:TS_VGPR(,%rbx,8)
 .endif
         mov     %fs:TS_UMASK, %rax
         btr     %rbx, %rax
@@ -514,7 +520,7 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         ORIGIN_BEGIN
         MOVE_ADDRESSABLE \n, 0, origin_move_c
         \load
-        mov     %rdx, %fs:TS_VGPR(,%rbx,8)
+        mov     %rdx, %r9
         ORIGIN_LOADED \n, 0, ORIGINS_GPR
 .endm
 
@@ -613,6 +619,7 @@ origin_move_c:
         mov     %fs:0x30, %rsi
         mov     %fs:0x38, %rdi
         mov     %fs:0x40, %r8
+        mov     %fs:0x48, %r9
         LIGHT rt_origin_move, light_flags, light_no, rt_resume_any
 
         .section .note.GNU-stack,"",@progbits

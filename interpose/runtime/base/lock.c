@@ -60,10 +60,10 @@ bool rt_trylock(rt_lock_t *l) {
         l->word = A_THREAD;
         return true;
     }
-    return !rt_memory_shared && ip_lock_try(l, A_THREAD);
+    return ip_lock_try(l, own_name());
 }
 
-bool rt_trylock_soon(rt_lock_t *l) { return rt_trylock(l) || (!rt_memory_shared && try_for_a_while(l, A_THREAD)); }
+bool rt_trylock_soon(rt_lock_t *l) { return rt_trylock(l) || try_for_a_while(l, own_name()); }
 
 void rt_unlock(rt_lock_t *l) {
     if (rt_alone)
