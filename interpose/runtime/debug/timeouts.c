@@ -17,6 +17,7 @@
 #define LONGEST   (1ull << 62) /* ns */
 #define ABSOLUTE  1            /* TIMER_ABSTIME */
 #define BOOTTIME_ 7
+#define AT_ONCE   (1ull << 30) /* ticks: two threads' first calls may be as far apart */
 
 /* The argument with a relative time-out, or -1; *ms: it is a number of milliseconds, else a struct timespec's address.
  */
@@ -76,11 +77,12 @@ void rt_debug_wait_begins(struct tstate *ts, long nr, const u64 args[6]) {
     int at = argument(nr, args, &ms);
     th->debug_wait.nr = 0;
     if (at < 0 || (ms ? (int)args[at] <= 0 : !args[at]) || th->no_tsc) return;
-    u64 ticks = __builtin_ia32_rdtsc();
-    if (!__atomic_load_n(&first.ns, __ATOMIC_ACQUIRE)) {
-        first.ticks = ticks;
+    static bool is_taken;
+    if (!__atomic_load_n(&first.ns, __ATOMIC_ACQUIRE) && !__atomic_exchange_n(&is_taken, true, __ATOMIC_ACQ_REL)) {
+        first.ticks = __builtin_ia32_rdtsc();
         __atomic_store_n(&first.ns, now(), __ATOMIC_RELEASE);
     }
+    u64 ticks = __builtin_ia32_rdtsc();
     th->debug_wait = (struct rt_debug_wait){th->syscall_restart_pc, ts->gpr[IP_RSP], (u64)nr, 0, ticks};
 }
 
@@ -93,7 +95,9 @@ void rt_debug_wait_stops(struct tstate *ts, long nr, const u64 args[6]) {
     w->nr = 0;
     if (at < 0 || !length(args[at], ms, &ns)) return;
     u64 t = now(), ticks = th->no_tsc ? 0 : __builtin_ia32_rdtsc();
-    if (begin < first.ticks || ticks <= begin || t < first.ns) return; /* no such counter */
+    /* Another thread's first call came between: its beginning is ours, too. */
+    if (begin < first.ticks && first.ticks - begin < AT_ONCE) begin = first.ticks;
+    if (!first.ns || begin < first.ticks || ticks <= begin || t < first.ns) return; /* no such counter */
     w->nr = (u64)nr;
     w->length = ns;
     w->end = t - share(t - first.ns, ticks - begin, ticks - first.ticks) + ns;
