@@ -131,11 +131,11 @@ class Die:
     @property
     def linkage_name(self) -> str | None:
         """The assembler's name, of an origin if need be; clang's `__tls_init` has no other."""
-        holder = self.having(AT_LINKAGE_NAME)
-        if holder is not None:
-            return holder.text(AT_LINKAGE_NAME)
-        holder = self.having(AT_MIPS_LINKAGE_NAME)
-        return holder.text(AT_MIPS_LINKAGE_NAME) if holder is not None else None
+        for attribute in (AT_LINKAGE_NAME, AT_MIPS_LINKAGE_NAME):
+            holder = self.having(attribute)
+            if holder is not None:
+                return holder.text(attribute)
+        return None
 
 
 def enclosing_names(die: Die) -> list[str]:

@@ -167,6 +167,36 @@ move_\kind:
         \how
 .endm
 
+.macro EACH_MOVE do                     /* ORDER enum ip_move */
+.irp    kind, load1, load2, load4, load8, sx1_4, sx1_8, sx2_4, sx2_8, sx4_8, store1, store2, store4, store8, push, \
+              vload16, vload16_zero, vload32, vstore16, vstore32
+        .p2align 4                      /* IP_MOVES_STEP */
+        \do \kind
+.endr
+.endm
+
+.macro MOVES prefix, load, store, vload, vstore
+        MOVE    \prefix\()load1, \load 1, movzbl %gs:V_DISP(%rcx), %edx
+        MOVE    \prefix\()load2, \load 2, movzwl %gs:V_DISP(%rcx), %edx
+        MOVE    \prefix\()load4, \load 4, mov %gs:V_DISP(%rcx), %edx
+        MOVE    \prefix\()load8, \load 8, mov %gs:V_DISP(%rcx), %rdx
+        MOVE    \prefix\()sx1_4, \load 1, movsbl %gs:V_DISP(%rcx), %edx
+        MOVE    \prefix\()sx1_8, \load 1, movsbq %gs:V_DISP(%rcx), %rdx
+        MOVE    \prefix\()sx2_4, \load 2, movswl %gs:V_DISP(%rcx), %edx
+        MOVE    \prefix\()sx2_8, \load 2, movswq %gs:V_DISP(%rcx), %rdx
+        MOVE    \prefix\()sx4_8, \load 4, movslq %gs:V_DISP(%rcx), %rdx
+        MOVE    \prefix\()store1, \store 1, 1, mov %dl, %gs:V_DISP(%rcx)
+        MOVE    \prefix\()store2, \store 2, 1, mov %dx, %gs:V_DISP(%rcx)
+        MOVE    \prefix\()store4, \store 4, 1, mov %edx, %gs:V_DISP(%rcx)
+        MOVE    \prefix\()store8, \store 8, 1, mov %rdx, %gs:V_DISP(%rcx)
+        MOVE    \prefix\()push, \store 8, 0, mov %rdx, %gs:V_DISP(%rcx)
+        MOVE    \prefix\()vload16, \vload 2, 0
+        MOVE    \prefix\()vload16_zero, \vload 2, 1
+        MOVE    \prefix\()vload32, \vload 4, 1
+        MOVE    \prefix\()vstore16, \vstore 2
+        MOVE    \prefix\()vstore32, \vstore 4
+.endm
+
         .p2align 4
 rt_move_loaded:                         /* RDX: V bits of register RBX */
         mov     %rdx, %fs:TS_VGPR(,%rbx,8)
@@ -180,34 +210,16 @@ rt_move_marked:                         /* RDX: is bit EBX of umask to be set? *
         mov     %rax, %fs:TS_UMASK
         MOVE_END
 
-        MOVE    load1, MOVE_LOAD 1, movzbl %gs:V_DISP(%rcx), %edx
-        MOVE    load2, MOVE_LOAD 2, movzwl %gs:V_DISP(%rcx), %edx
-        MOVE    load4, MOVE_LOAD 4, mov %gs:V_DISP(%rcx), %edx
-        MOVE    load8, MOVE_LOAD 8, mov %gs:V_DISP(%rcx), %rdx
-        MOVE    sx1_4, MOVE_LOAD 1, movsbl %gs:V_DISP(%rcx), %edx
-        MOVE    sx1_8, MOVE_LOAD 1, movsbq %gs:V_DISP(%rcx), %rdx
-        MOVE    sx2_4, MOVE_LOAD 2, movswl %gs:V_DISP(%rcx), %edx
-        MOVE    sx2_8, MOVE_LOAD 2, movswq %gs:V_DISP(%rcx), %rdx
-        MOVE    sx4_8, MOVE_LOAD 4, movslq %gs:V_DISP(%rcx), %rdx
-        MOVE    store1, MOVE_STORE 1, 1, mov %dl, %gs:V_DISP(%rcx)
-        MOVE    store2, MOVE_STORE 2, 1, mov %dx, %gs:V_DISP(%rcx)
-        MOVE    store4, MOVE_STORE 4, 1, mov %edx, %gs:V_DISP(%rcx)
-        MOVE    store8, MOVE_STORE 8, 1, mov %rdx, %gs:V_DISP(%rcx)
-        MOVE    push, MOVE_STORE 8, 0, mov %rdx, %gs:V_DISP(%rcx)
-        MOVE    vload16, MOVE_VLOAD 2, 0
-        MOVE    vload16_zero, MOVE_VLOAD 2, 1
-        MOVE    vload32, MOVE_VLOAD 4, 1
-        MOVE    vstore16, MOVE_VSTORE 2
-        MOVE    vstore32, MOVE_VSTORE 4
+        MOVES   , MOVE_LOAD, MOVE_STORE, MOVE_VLOAD, MOVE_VSTORE
+
+.macro STUB kind
+        jmp     move_\kind
+.endm
 
         .globl  rt_moves_stub
         .p2align 4
-rt_moves_stub:                          /* ORDER enum ip_move */
-.irp    kind, load1, load2, load4, load8, sx1_4, sx1_8, sx2_4, sx2_8, sx4_8, store1, store2, store4, store8, push, \
-              vload16, vload16_zero, vload32, vstore16, vstore32
-        .p2align 4                      /* IP_MOVES_STEP */
-        jmp     move_\kind
-.endr
+rt_moves_stub:
+        EACH_MOVE STUB
 
 /* ---- With origins ------------------------------------------------------------------------------------------------
  * The same, and where what is moved comes from goes with it (origin.c), as long as what the thread keeps beside it has it
@@ -283,6 +295,15 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         mov     %ecx, %eax
         and     $((1 << CHUNK_SHIFT) - 4), %eax
         add     %rax, %rdi
+.endm
+
+/* RSI = the chunk of RCX, RDI = where the tags of \n bytes there begin, of which some may be set. */
+.macro TAGS_OF_RCX n
+        CHUNK_OF_RCX
+        NOTED   \n
+        jnc     origin_move_c
+        mov     CHUNK_TAGS(%rsi), %rdi
+        GRANULE_OF_RCX
 .endm
 
 /* EAX = what all granules of \n bytes have, from RDI on. */
@@ -396,11 +417,7 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         jne     4f
         mov     NEAR_UNTAGGED+UNTAGGED_TAG(%rsi), %eax
         jmp     7f
-4:      CHUNK_OF_RCX
-        NOTED   \n
-        jnc     origin_move_c
-        mov     CHUNK_TAGS(%rsi), %rdi
-        GRANULE_OF_RCX
+4:      TAGS_OF_RCX \n
         ALIKE   \n
         test    %eax, %eax
         je      origin_move_c
@@ -448,33 +465,30 @@ rt_moves_stub:                          /* ORDER enum ip_move */
 7:
 .endm
 
-/* RDX = the V bits that register RBX has now, \set: the first bit of umask for its kind, \tags: its tags.  What C would look
- * at is altered last, and of a general register the V bits (R9), for it may be the address's. */
+/* \how: bts where register RBX is undefined now, btr where it is defined; \set: the first bit of umask for its kind, 0: it is
+ * a general one, whose V bits are R9. */
+.macro ORIGIN_MARKED how, set
+.if \set
+        add     $\set, %ebx
+.else
+        mov     %r9, %fs:TS_VGPR(,%rbx,8)
+.endif
+        mov     %fs:TS_UMASK, %rax
+        \how    %rbx, %rax
+        mov     %rax, %fs:TS_UMASK
+        ORIGIN_END
+.endm
+
+/* RDX = the V bits that register RBX gets, \tags: the tags of its kind.  What C would look at is altered last, and of a
+ * general register the V bits, for it may be the address's. */
 .macro ORIGIN_LOADED n, set, tags
         test    %rdx, %rdx
         je      1f
         ORIGIN_OF \n
         mov     %fs:TH_ORIGINS, %rdi
         mov     %eax, \tags(%rdi,%rbx,4)
-.if \set
-        add     $\set, %ebx
-.else
-        mov     %r9, %fs:TS_VGPR(,%rbx,8)
-.endif
-        mov     %fs:TS_UMASK, %rax
-        bts     %rbx, %rax
-        mov     %rax, %fs:TS_UMASK
-        ORIGIN_END
-1:
-.if \set
-        add     $\set, %ebx
-.else
-        mov     %r9, %fs:TS_VGPR(,%rbx,8)
-.endif
-        mov     %fs:TS_UMASK, %rax
-        btr     %rbx, %rax
-        mov     %rax, %fs:TS_UMASK
-        ORIGIN_END
+        ORIGIN_MARKED bts, \set
+1:      ORIGIN_MARKED btr, \set
 .endm
 
 /* What register RBX has, whose V bits are RDX or these among others, has been stored. */
@@ -487,17 +501,12 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         jne     1f
         mov     $UNKNOWN, %ebx
 1:      GRANULES \n
-        xor     %r8d, %r8d
         cmp     %fs:TS_STACK_LO, %rcx
         jb      3f
         cmp     %fs:TS_STACK_HI, %rcx
         jae     3f
         NEWEST_FRAME \n
-        CHUNK_OF_RCX
-        NOTED   \n
-        jnc     origin_move_c
-        mov     CHUNK_TAGS(%rsi), %rdi
-        GRANULE_OF_RCX
+        TAGS_OF_RCX \n
         FILL    \n
         mov     CHUNK_OWNERS(%rsi), %rdi
         test    %rdi, %rdi
@@ -507,11 +516,7 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         FILL    \n
         jmp     2f
 3:      ON_NO_STACK
-        CHUNK_OF_RCX
-        NOTED   \n
-        jnc     origin_move_c
-        mov     CHUNK_TAGS(%rsi), %rdi
-        GRANULE_OF_RCX
+        TAGS_OF_RCX \n
         FILL    \n
 2:      ORIGIN_END
 .endm
@@ -562,37 +567,19 @@ rt_moves_stub:                          /* ORDER enum ip_move */
         ORIGIN_STORED 8*\words, ORIGINS_VEC
 .endm
 
-        MOVE    o_load1, OLOAD 1, movzbl %gs:V_DISP(%rcx), %edx
-        MOVE    o_load2, OLOAD 2, movzwl %gs:V_DISP(%rcx), %edx
-        MOVE    o_load4, OLOAD 4, mov %gs:V_DISP(%rcx), %edx
-        MOVE    o_load8, OLOAD 8, mov %gs:V_DISP(%rcx), %rdx
-        MOVE    o_sx1_4, OLOAD 1, movsbl %gs:V_DISP(%rcx), %edx
-        MOVE    o_sx1_8, OLOAD 1, movsbq %gs:V_DISP(%rcx), %rdx
-        MOVE    o_sx2_4, OLOAD 2, movswl %gs:V_DISP(%rcx), %edx
-        MOVE    o_sx2_8, OLOAD 2, movswq %gs:V_DISP(%rcx), %rdx
-        MOVE    o_sx4_8, OLOAD 4, movslq %gs:V_DISP(%rcx), %rdx
-        MOVE    o_store1, OSTORE 1, 1, mov %dl, %gs:V_DISP(%rcx)
-        MOVE    o_store2, OSTORE 2, 1, mov %dx, %gs:V_DISP(%rcx)
-        MOVE    o_store4, OSTORE 4, 1, mov %edx, %gs:V_DISP(%rcx)
-        MOVE    o_store8, OSTORE 8, 1, mov %rdx, %gs:V_DISP(%rcx)
-        MOVE    o_push, OSTORE 8, 0, mov %rdx, %gs:V_DISP(%rcx)
-        MOVE    o_vload16, OVLOAD 2, 0
-        MOVE    o_vload16_zero, OVLOAD 2, 1
-        MOVE    o_vload32, OVLOAD 4, 1
-        MOVE    o_vstore16, OVSTORE 2
-        MOVE    o_vstore32, OVSTORE 4
+        MOVES   o_, OLOAD, OSTORE, OVLOAD, OVSTORE
 
-        .globl  rt_origin_moves_stub
-        .p2align 4
-rt_origin_moves_stub:                   /* ORDER enum ip_move; C takes it by its number, in acc_kind */
-.set    number, 0
-.irp    kind, load1, load2, load4, load8, sx1_4, sx1_8, sx2_4, sx2_8, sx4_8, store1, store2, store4, store8, push, \
-              vload16, vload16_zero, vload32, vstore16, vstore32
-        .p2align 4                      /* IP_MOVES_STEP */
+.macro ORIGIN_STUB kind                 /* C takes it by its number, in acc_kind */
         movb    $number, %fs:TS_ACC_KIND
         jmp     move_o_\kind
 .set    number, number + 1
-.endr
+.endm
+
+        .globl  rt_origin_moves_stub
+        .p2align 4
+rt_origin_moves_stub:
+.set    number, 0
+        EACH_MOVE ORIGIN_STUB
 
 rt_short_end:
 

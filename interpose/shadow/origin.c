@@ -428,25 +428,24 @@ void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
         i = copied_to_line(ts, dst, src, at - dst, n, &p);
 }
 
-void origin_of_blocks(void) {
-    const struct tstate *ts = rt_alone ? NULL : rt_current();
-    lock(ts, &origin_lock);
-    origin_void_untagged();
-    unlock(ts, &origin_lock);
-}
-
 void origin_note_place(struct tstate *ts, u64 addr) {
-    struct origin_near *near = near_of(ts);
-    struct origin_place *r = origin_recent_of(near->recent, addr >> ORIGIN_CHUNK);
-    if (!holds(ts)) return;
     struct origin_chunk *c = origin_chunk_of(addr);
-    if (c) *r = (struct origin_place){c->number, c};
+    if (c) *origin_recent_of(near_of(ts)->recent, c->number) = (struct origin_place){c->number, c};
 }
 
 void origin_forget(u64 addr, u64 n) {
     if (!origins_kept() || !n) return;
     const struct tstate *ts = rt_alone ? NULL : rt_current();
     lock(ts, &origin_lock);
+    origin_forget_tags(addr, addr + n);
+    unlock(ts, &origin_lock);
+}
+
+void origin_of_block(u64 addr, u64 n) {
+    if (!origins_kept()) return;
+    const struct tstate *ts = rt_alone ? NULL : rt_current();
+    lock(ts, &origin_lock);
+    origin_void_untagged(0, ~0ull);
     origin_forget_tags(addr, addr + n);
     unlock(ts, &origin_lock);
 }

@@ -64,9 +64,9 @@ u32 origin_of_memory(struct tstate *ts, u64 addr);
 void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n);
 /* What was known about [addr, addr+n) is void: allocated anew. */
 void origin_forget(u64 addr, u64 n);
-/* Blocks may lie in one another from now on. */
-void origin_of_blocks(void);
-/* C has moved what is undefined at addr: assembly may do so next time. */
+/* The same of a block of the program's own, from which on blocks may lie in one another. */
+void origin_of_block(u64 addr, u64 n);
+/* A short way (origin_hold) has moved what is undefined at addr: assembly may do so next time. */
 void origin_note_place(struct tstate *ts, u64 addr);
 /* The program made [addr, addr+n) undefined by a request. */
 void origin_by_request(struct tstate *ts, u64 addr, u64 n);

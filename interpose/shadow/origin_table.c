@@ -48,11 +48,12 @@ void origin_end_near(struct origin_near *near) {
     spare_near = near;
 }
 
-void origin_void_untagged(void) {
+void origin_void_untagged(u64 lo, u64 hi) {
+    struct origin_untagged *u = only_near ? &only_near->untagged : NULL;
     if (n_near > 1)
-        origin_generation++;
-    else if (only_near)
-        only_near->untagged.size = 0;
+        origin_generation++; /* theirs may be in use */
+    else if (u && lo < u->lo + u->size && hi > u->lo)
+        u->size = 0;
 }
 
 static u32 *new_words(void) {
@@ -102,13 +103,8 @@ static inline void note(struct origin_chunk *c, u32 i) {
         n_used++;
     c->used[PAGE_OF(i)] = 1;
     *blocks |= bit;
-    if (n_near > 1) { /* theirs may be in use */
-        origin_generation++;
-        return;
-    }
     u64 at = c->number << ORIGIN_CHUNK | (u64)BLOCK_OF(i) << ORIGIN_BLOCK;
-    struct origin_untagged *u = only_near ? &only_near->untagged : NULL;
-    if (u && at < u->lo + u->size && at + (1u << ORIGIN_BLOCK) > u->lo) u->size = 0;
+    origin_void_untagged(at, at + (1u << ORIGIN_BLOCK));
 }
 
 static bool noted(u64 addr) {

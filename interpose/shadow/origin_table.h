@@ -73,8 +73,8 @@ struct origin_near *origin_new_near(void);
 void origin_end_near(struct origin_near *near);
 /* Where several threads have one: counts the blocks that had no tags before. */
 extern u64 origin_generation;
-/* No stretch is known any more. */
-void origin_void_untagged(void);
+/* No stretch that meets [lo, hi) is known any more. */
+void origin_void_untagged(u64 lo, u64 hi);
 static inline u32 origin_granule(u64 addr) { return (u32)(addr >> ORIGIN_GRANULE) & (ORIGIN_MANY - 1); }
 
 /* Whether something in the block of granule i may have a tag. */

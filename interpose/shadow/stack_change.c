@@ -58,9 +58,7 @@ void rt_shadow_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {
     rt_shadow_mapped(lo, old_lo - lo, RT_SH_UNDEFINED);
     rt_stack_unregister(old_lo, hi);
     rt_stack_register(lo, hi, false);
-    if (ts->stack_lo != old_lo || ts->stack_hi != hi) return;
-    ts->stack_lo = lo;
-    __atomic_add_fetch(&rt_stacks_changed, 1, __ATOMIC_RELEASE);
+    if (ts->stack_lo == old_lo && ts->stack_hi == hi) rt_set_stack(ts, lo, hi);
 }
 
 /* Everything registered inside [lo, hi) is gone. */
@@ -209,9 +207,7 @@ bool sh_stack_adopt(struct tstate *ts, u64 sp) {
         r.takes = true;
         r.shared = r.looks = false;
     }
-    ts->stack_lo = r.lo;
-    ts->stack_hi = r.hi;
-    __atomic_add_fetch(&rt_stacks_changed, 1, __ATOMIC_RELEASE);
+    rt_set_stack(ts, r.lo, r.hi);
     ts->stack_shared = r.shared;
     ts->stack_looks = r.looks;
     set_takes(ts, r.takes);

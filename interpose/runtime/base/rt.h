@@ -139,6 +139,12 @@ static inline struct tstate *rt_current(void) {
 static inline bool rt_is_interrupted(const struct ip_csent *e, const struct ip_csent *seen) {
     return !e->retaddr && e->above && seen == e + 1;
 }
+extern u64 rt_stacks_changed; /* counts the changes of any thread's stack, once they are made */
+static inline void rt_set_stack(struct tstate *ts, u64 lo, u64 hi) {
+    ts->stack_lo = lo;
+    ts->stack_hi = hi;
+    __atomic_add_fetch(&rt_stacks_changed, 1, __ATOMIC_RELEASE);
+}
 /* Where the return address of an entry of the call stack is. */
 static inline u64 rt_return_slot(const struct ip_csent *e) { return e->above - sizeof(u64); }
 /* What the guest's segment (enum ip_seg) adds to an address. */
@@ -229,7 +235,6 @@ void rt_unlock(rt_lock_t *l);
 bool rt_trylock(rt_lock_t *l);      /* false: held by somebody, or not to be had without a wait */
 bool rt_trylock_soon(rt_lock_t *l); /* the same, for one that is held for less than a microsecond */
 extern bool rt_alone;               /* there has been one thread only so far: nobody waits for a lock */
-extern u64 rt_stacks_changed;       /* counts the changes of any thread's stack_lo and stack_hi, once they are made */
 extern bool rt_memory_shared;       /* children that are no threads have been made on this memory */
 bool rt_process_ended(u32 pid);     /* also while nobody has waited for it */
 

@@ -47,7 +47,7 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
         if (!e->retaddr || slot < sp) continue;
         /* The program may have unmapped its own stack. */
         ret = e->retaddr;
-        if (rt_peek64(slot, 0) != ret) continue;
+        if (!rt_below_is(e->above, ret)) continue;
         seen = e;
         /* Called by a request: behind this word is where that is. */
         if (ret == RT_CALL_RETURN && rt_copy_from(&ret, slot + 8, 8) < 0) continue;

@@ -104,8 +104,7 @@ static void map_stack(struct tstate *ts, u64 bytes, bool exec) {
     mm_high_top = end - GUARD;
     mm_added(ts, &s, MM_WITH_SHADOW);
     rt_mm_unlock();
-    ts->stack_lo = s.lo;
-    ts->stack_hi = s.hi;
+    rt_set_stack(ts, s.lo, s.hi);
     rt.stack_top = s.hi;
 }
 

@@ -291,9 +291,7 @@ static void copy_state(struct tstate *from, struct tstate *to, u64 sp) {
     to->client_gs = from->client_gs;
     memcpy(to->client_sel, from->client_sel, sizeof to->client_sel);
     to->bbcount = from->bbcount;
-    to->stack_lo = from->stack_lo;
-    to->stack_hi = from->stack_hi;
-    __atomic_add_fetch(&rt_stacks_changed, 1, __ATOMIC_RELEASE);
+    rt_set_stack(to, from->stack_lo, from->stack_hi);
     to->stack_shared = from->stack_shared;
     to->stack_looks = from->stack_looks;
     if (!(rt.flags & IP_C_SHADOW)) return;
@@ -326,9 +324,7 @@ static void shadow_new_stack(struct tstate *child, u64 maker, const struct clone
         rt_hook_stack_loaded(child, maker, sp);
         return;
     }
-    child->stack_lo = lo;
-    child->stack_hi = hi;
-    __atomic_add_fetch(&rt_stacks_changed, 1, __ATOMIC_RELEASE);
+    rt_set_stack(child, lo, hi);
     /* Without a size it is a guess: a thread's stack begins near the top of its
      * mapping.  Elsewhere (goroutines) the mapping holds other things too, and so does
      * its maker's stack, in a frame of which a process has its own. */

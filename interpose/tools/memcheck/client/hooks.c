@@ -149,10 +149,7 @@ void heap_hook_released(u64 addr, u64 size, bool idle) {
 }
 void heap_hook_state(u64 addr, u64 size, int state) {
     if (!on()) return;
-    if (origins_kept()) {
-        origin_of_blocks();
-        origin_forget(addr, size);
-    }
+    origin_of_block(addr, size);
     rt_shadow_set_mapped(addr, size, state);
 }
 bool heap_hook_may_access(struct tstate *ts, u64 addr, u64 n) {
