@@ -3,7 +3,9 @@
 #include "abi/space.h"
 #include "jit/emit.h"
 
-_Static_assert(LEA64_WIDE_BYTES + JRCXZ_BYTES + JMP_BYTES + 2 * LOAD64_FS_BYTES == IP_ENTRY_CHECK,
+/* Nops that nobody runs, so that the entry is aligned as the block is. */
+enum { ENTRY_PAD = IP_ENTRY_CHECK - (LEA64_WIDE_BYTES + JRCXZ_BYTES + JMP_BYTES + 2 * LOAD64_FS_BYTES) };
+_Static_assert(ENTRY_PAD >= 0 && IP_ENTRY_CHECK % 16 == 0,
                "em_check_entry: entry.S goes from the entry to the check and back");
 _Static_assert(LEA64_WIDE_BYTES - 4 == 3, "em_check_entry: entry.S, rt_find_stub, finds the key there");
 _Static_assert(EM_CHECK_JRCXZ == LEA64_WIDE_BYTES, "em_check_entry: transtab.c closes the entry there");
@@ -33,8 +35,9 @@ void em_check_entry(struct em *m) {
     struct writer *w = &m->w;
     em_point(m, 0, RCX_RDX, IP_PF_COMMITTED);
     put_lea(w, 8, IP_RCX, addr_wide(IP_RDX, -(int64_t)m->b->key));
-    put_jrcxz(w, JMP_BYTES);
+    put_jrcxz(w, JMP_BYTES + ENTRY_PAD);
     put_jmp_sym(m, IP_SYM_INDIRECT_MISS);
+    for (int i = 0; i < ENTRY_PAD; i++) put_nop(w);
     restore_reg(w, IP_RCX);
     restore_reg(w, IP_RDX);
 }

@@ -79,12 +79,15 @@ static void part_opcode(struct parts *p, unsigned opcode) {
 }
 
 /* ModRM, SIB and displacement.  behind: bytes that follow of the instruction, for rip-relative distances count from its
- * end. */
+ * end.  What is at a fixed distance from FS is reached by RIP, too, which is as far below 2 GiB: a byte less, and Zen 5
+ * has a load from there at once behind a store (docs/measurements.md, point 50), which it has by a base only. */
 static void part_operand(struct parts *p, struct writer *w, unsigned reg, const struct uaddr *m, unsigned behind) {
-    if (m->base == IP_REG_RIP) {
+    bool field = m->seg == IP_SEG_FS && m->base == IP_REG_NONE && m->index == IP_REG_NONE;
+    if (m->base == IP_REG_RIP || field) {
+        uint32_t target = (uint32_t)(field ? (uint64_t)m->disp : m->rip_target);
         part(p, modrm(0, reg, RM_DISP32));
         writer_moves(w, p->n, MOVED_DISTANCE);
-        part_u32(p, (uint32_t)m->rip_target - (writer_here(w) + p->n + 4 + behind));
+        part_u32(p, target - (writer_here(w) + p->n + 4 + behind));
         return;
     }
     if (m->base == IP_REG_NONE) {

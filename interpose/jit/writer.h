@@ -40,8 +40,8 @@ enum {
     JMP_SHORT_BYTES = 2,
     JRCXZ_BYTES = 2,
     LEA64_WIDE_BYTES = 7,
-    LOAD64_FS_BYTES = 9,
-    STORE_IMM32_FS_BYTES = 12,
+    LOAD64_FS_BYTES = 8,
+    STORE_IMM32_FS_BYTES = 11,
     MOV64_BYTES = 10 /* of more than 32 bits */
 };
 #define JRCXZ_OPCODE 0xe3

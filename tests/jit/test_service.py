@@ -475,7 +475,7 @@ def test_dropped_block_lets_nobody_in_by_the_fast_table() -> None:
         client.put(PAGE, RET)
         check = client.translate(PAGE) - lib.IP_ENTRY_CHECK - lib.IP_CACHE_BASE
         assert client.cache[check : check + 3] == b"\x48\x8d\x8a"  # lea rcx, [rdx - pc]
-        assert client.cache[check + 7 : check + 10] == b"\xe3\x05\xe9"  # jrcxz over a jmp
+        assert client.cache[check + 7 : check + 10] == b"\xe3\x07\xe9"  # jrcxz over a jmp and two nops
         assert client.ask(lib.IP_R_INVALIDATE, client.base + PAGE, 1, lib.IP_INVALID_CHANGED) == (1, 0)
         named = struct.unpack(
             f"<{client.slot.len // 2}H", bytes(ffi.buffer(client.slot.data, client.slot.len))

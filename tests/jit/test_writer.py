@@ -103,8 +103,8 @@ CASES: list[tuple[Callable[[Writer], Any], str, str]] = [
     (lambda w: w.put_load(8, RAX, w.addr(R13, 128)), "49 8b 85 80 00 00 00", "mov rax, [r13+0x80]"),
     (
         lambda w: w.put_load(8, R11, w.addr(disp=0xA0, seg=FS)),
-        "64 4c 8b 1c 25 a0 00 00 00",
-        "mov r11, fs:[0xa0]",
+        "64 4c 8b 1d 98 00 00 a3",
+        "mov r11, fs:[rip-0x5cffff68]",
     ),
     (lambda w: w.put_load(4, RAX, w.addr(RBX, addr32=1)), "67 8b 03", "mov eax, [ebx]"),
     (
@@ -124,10 +124,10 @@ CASES: list[tuple[Callable[[Writer], Any], str, str]] = [
     ),
     (
         lambda w: w.put_store(8, w.addr(disp=8, seg=FS), RCX),
-        "64 48 89 0c 25 08 00 00 00",
-        "mov fs:[0x8], rcx",
+        "64 48 89 0d 00 00 00 a3",
+        "mov fs:[rip-0x5d000000], rcx",
     ),
-    (lambda w: w.put_store(4, w.addr(disp=8, seg=FS), R8), "64 44 89 04 25 08 00 00 00", "mov fs:[0x8], r8d"),
+    (lambda w: w.put_store(4, w.addr(disp=8, seg=FS), R8), "64 44 89 05 00 00 00 a3", "mov fs:[rip-0x5d000000], r8d"),
     (lambda w: w.put_store_imm(1, w.addr(RAX), 0xFF), "c6 00 ff", "mov byte ptr [rax], 0xff"),
     (lambda w: w.put_store_imm(2, w.addr(RAX), 0xFFFF), "66 c7 00 ff ff", "mov word ptr [rax], 0xffff"),
     (lambda w: w.put_setz(w.addr(R14, -16)), "41 0f 94 46 f0", "sete [r14-0x10]"),
@@ -138,8 +138,8 @@ CASES: list[tuple[Callable[[Writer], Any], str, str]] = [
     ),
     (
         lambda w: w.put_store_imm(8, w.addr(disp=0xC8, seg=FS), 7),
-        "64 48 c7 04 25 c8 00 00 00 07 00 00 00",
-        "mov qword ptr fs:[0xc8], 0x7",
+        "64 48 c7 05 bc 00 00 a3 07 00 00 00",
+        "mov qword ptr fs:[rip-0x5cffff44], 0x7",
     ),
     (
         lambda w: w.put_store_imm(4, w.addr(RIP, rip_target=BASE), 7),
@@ -171,13 +171,13 @@ CASES: list[tuple[Callable[[Writer], Any], str, str]] = [
     (lambda w: w.put_cmp_imm8(8, w.addr(RDI), -1), "48 83 3f ff", "cmp qword ptr [rdi], 0xffffffffffffffff"),
     (
         lambda w: w.put_test_imm32(w.addr(disp=0xB8, seg=FS), 0x10003),
-        "64 f7 04 25 b8 00 00 00 03 00 01 00",
-        "test dword ptr fs:[0xb8], 0x10003",
+        "64 f7 05 ad 00 00 a3 03 00 01 00",
+        "test dword ptr fs:[rip-0x5cffff53], 0x10003",
     ),
     (
         lambda w: w.put_cmp_imm32(4, w.addr(disp=0x1B8, seg=FS), 0x80000003),
-        "64 81 3c 25 b8 01 00 00 03 00 00 80",
-        "cmp dword ptr fs:[0x1b8], 0x80000003",
+        "64 81 3d ad 01 00 a3 03 00 00 80",
+        "cmp dword ptr fs:[rip-0x5cfffe53], 0x80000003",
     ),
     (
         lambda w: w.put_cmp_imm32(8, w.addr(RDX), 0x10203040),
