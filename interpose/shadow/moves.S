@@ -3,6 +3,7 @@
 #include "shadow/slow_entry.inc"
 
 #define TS_CS_LIMIT   0x120
+#define CS_SIZE       16                /* of an entry of the call stack      */
 #define TH_ORIGINS    0x1548            /* rt_thread.origin_tags              */
 #define TH_TARGET_KEPT 0x1650           /* rt_thread.target_kept              */
 #define ORIGINS_GPR   0                 /* struct ip_origins                  */
@@ -10,10 +11,11 @@
 #define ORIGIN_KINDS  0xe0000000        /* of a tag: of what it is the origin */
 #define STACK_KIND    0x40000000        /* ORIGIN_STACK                       */
 #define UNKNOWN       1                 /* ORIGIN_UNKNOWN                     */
-#define NEAR_UNTAGGED 264               /* struct origin_near, at TH_ORIGINS  */
-#define NEAR_STACKS   320
-#define NEAR_OFF      328
-#define NEAR_RECENT   840
+#define NEAR_CALL     264               /* struct origin_near, at TH_ORIGINS  */
+#define NEAR_UNTAGGED 272
+#define NEAR_STACKS   328
+#define NEAR_OFF      336
+#define NEAR_RECENT   848
 #define PLACES        63                /* less one: ORIGIN_RECENT            */
 #define PAGES         63                /* less one: ORIGIN_PAGES_OFF         */
 #define PLACE_CHUNK   8                 /* struct origin_place                */
@@ -341,21 +343,20 @@ rt_moves_stub:
 .endif
 .endm
 
-/* R8D = owner of the newest frame, which holds \n bytes at RCX (frame_at). */
-.macro NEWEST_FRAME n
-        mov     %fs:TS_CS_TOP, %rax
-        cmp     %fs:TS_CS_BASE, %rax
-        jb      origin_move_c
-        cmp     %fs:TS_CS_LIMIT, %rax
+/* R8D = owner of the frame that holds \n bytes at RCX (frame_at); NEAR_CALL: where it has called the next newer one, 0:
+ * it is the newest. */
+.macro FRAME n
+        mov     %fs:TS_CS_TOP, %rsi
+        cmp     %fs:TS_CS_LIMIT, %rsi
         jae     origin_move_c
-        mov     CS_RETADDR(%rax), %rdi
-        mov     CS_ABOVE(%rax), %rdx
+        lea     8(%rsp), %rax
+        xor     %r8d, %r8d
+10:     cmp     %fs:TS_CS_BASE, %rsi
+        jb      origin_move_c
+        mov     CS_RETADDR(%rsi), %rdi
+        mov     CS_ABOVE(%rsi), %rdx
         test    %rdi, %rdi
         je      origin_move_c
-        lea     (\n + 8)(%rcx), %rax
-        cmp     %rdx, %rax
-        ja      origin_move_c
-        lea     8(%rsp), %rax
         cmp     %rax, %rdx
         jb      origin_move_c
 8:      cmp     %rdi, -8(%rdx)          /* may fault */
@@ -363,6 +364,17 @@ rt_moves_stub:
         .quad   8b, origin_move_c
         .popsection
         jne     origin_move_c
+        lea     (\n + 8)(%rcx), %rax
+        cmp     %rax, %rdx
+        jae     11f
+        cmp     %rdx, %rcx
+        jb      origin_move_c
+        lea     8(%rdx), %rax
+        mov     %rdi, %r8
+        sub     $CS_SIZE, %rsi
+        jmp     10b
+11:     mov     %fs:TH_ORIGINS, %rsi
+        mov     %r8, NEAR_CALL(%rsi)
         movabs  $MULTIPLIER, %rax
         imul    %rdi, %rax
         lea     -8(%rdx), %r8
@@ -422,7 +434,7 @@ rt_moves_stub:
         test    %eax, %eax
         je      origin_move_c
         jmp     7f
-5:      NEWEST_FRAME \n
+5:      FRAME \n
         CHUNK_OF_RCX
         NOTED   \n
         jnc     6f
@@ -438,12 +450,16 @@ rt_moves_stub:
         ALIKE   \n
         test    %eax, %eax
         jne     7f
-6:      mov     %fs:TS_EXIT_ID, %eax    /* stack_tag, heap_ctx_of: of the instruction's function */
+6:      mov     %fs:TH_ORIGINS, %rsi    /* stack_tag, heap_ctx_of: of the frame's function */
+        mov     NEAR_CALL(%rsi), %rdx
+        dec     %rdx
+        jns     8f
+        mov     %fs:TS_EXIT_ID, %eax
         shl     $4, %eax
         mov     META_EXITS(%rax), %rdx
         shl     $16, %rdx
         shr     $16, %rdx
-        movabs  $MULTIPLIER, %rax
+8:      movabs  $MULTIPLIER, %rax
         imul    %rdx, %rax
         shr     $32, %rax
         and     $SINGLES, %eax
@@ -505,7 +521,7 @@ rt_moves_stub:
         jb      3f
         cmp     %fs:TS_STACK_HI, %rcx
         jae     3f
-        NEWEST_FRAME \n
+        FRAME \n
         TAGS_OF_RCX \n
         FILL    \n
         mov     CHUNK_OWNERS(%rsi), %rdi

@@ -28,10 +28,11 @@ AT(struct origin_untagged, ctx, 32);
 AT(struct origin_untagged, state, 36);
 AT(struct origin_untagged, tag, 40);
 AT(struct origin_untagged, generation, 48);
-AT(struct origin_near, untagged, 264);
-AT(struct origin_near, stacks_seen, 320);
-AT(struct origin_near, off, 328);
-AT(struct origin_near, recent, 840);
+AT(struct origin_near, call, 264);
+AT(struct origin_near, untagged, 272);
+AT(struct origin_near, stacks_seen, 328);
+AT(struct origin_near, off, 336);
+AT(struct origin_near, recent, 848);
 AT(struct ip_heap_block, addr, 0);
 AT(struct ip_heap_block, alloc_ctx, 16);
 AT(struct ip_heap_block, state, 28);
@@ -41,10 +42,11 @@ AT(struct tstate, cs_limit, 0x120);
 _Static_assert(offsetof(struct tstate, runtime_area) + offsetof(struct rt_thread, origin_tags) == 0x1548 &&
                    offsetof(struct tstate, runtime_area) + offsetof(struct rt_thread, target_kept) == 0x1650,
                "moves.S");
-_Static_assert(sizeof(struct ip_heap_block) == 32 && sizeof(struct heap_single) == 16 && HEAP_SINGLES == 256 &&
-                   sizeof(struct origin_place) == 16 && ORIGIN_RECENT == 64 && ORIGIN_PAGES_OFF == 64 &&
-                   ORIGIN_CHUNK == 20 && ORIGIN_BLOCK == 8 && ORIGIN_GRANULE == 2 && IP_ORIGIN_SHIFT == 29 &&
-                   ORIGIN_STACK == 2 && ORIGIN_UNKNOWN == 1 && IP_KEY_PC == ~0ull >> 16,
+_Static_assert(sizeof(struct ip_csent) == 16 && sizeof(struct ip_heap_block) == 32 &&
+                   sizeof(struct heap_single) == 16 && HEAP_SINGLES == 256 && sizeof(struct origin_place) == 16 &&
+                   ORIGIN_RECENT == 64 && ORIGIN_PAGES_OFF == 64 && ORIGIN_CHUNK == 20 && ORIGIN_BLOCK == 8 &&
+                   ORIGIN_GRANULE == 2 && IP_ORIGIN_SHIFT == 29 && ORIGIN_STACK == 2 && ORIGIN_UNKNOWN == 1 &&
+                   IP_KEY_PC == ~0ull >> 16,
                "moves.S: tables, tags, keys");
 
 rt_lock_t origin_lock;

@@ -64,6 +64,7 @@ struct origin_untagged {
 #define ORIGIN_PAGES_OFF 64
 struct origin_near {
     struct ip_origins tags; /* of the registers */
+    u64 call;               /* moves.S's own */
     struct origin_untagged untagged;
     u64 stacks_seen;           /* rt_stacks_changed, when these pages were on no other thread's stack: by */
     u64 off[ORIGIN_PAGES_OFF]; /* their numbers' low bits */
