@@ -13,6 +13,7 @@ from interpose.hooks import registry as registries
 from interpose.hooks import running
 from interpose.hooks.errors import HookError
 from interpose.hooks.registry import Registry
+from interpose.report import given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,8 +70,7 @@ def load(files: Sequence[str]) -> Registry:
 def _execute(file: str, name: str) -> None:
     path = os.path.abspath(file)
     try:
-        with open(path, "rb") as stream:
-            source = stream.read()
+        source = given.read(path).encode("utf-8", "surrogateescape")
     except OSError as error:
         raise HookError(f"{file}: cannot read the hooks: {error.strerror}") from None
     try:

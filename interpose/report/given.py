@@ -2,13 +2,15 @@
 
 ``/dev/stdout`` is what the process that opens it has there.  The supervisor writes profiles and trees when
 the program is at its end, and has nothing of the program's any more: so what options name like that is kept
-for it when it begins.  Standard error it has itself.
+for it when it begins.  Standard error it has itself.  What is read is read before, and once: a pipe gives its
+text to the first who asks.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 
 from interpose import system
 
@@ -16,14 +18,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_STANDARD = ("/dev/stdin", "/dev/stdout", "/dev/stderr")
 _NUMBERED = ("/dev/fd/", "/proc/self/fd/")
 
 _kept: dict[str, int] = {}  # descriptors of ours by name; -1: there was none
+_texts: dict[str, str] = {}  # what was read, by name
 
 
 def _number(name: str) -> int | None:
-    if name == "/dev/stdout":
-        return 1
+    if name in _STANDARD:
+        return _STANDARD.index(name)
     for prefix in _NUMBERED:
         digits = name.removeprefix(prefix)
         if digits != name and digits.isascii() and digits.isdecimal() and len(digits) < 9:
@@ -36,7 +40,7 @@ def keep(words: Iterable[str]) -> set[int]:
     for word in words:
         name = word.partition("=")[2]
         number = _number(name)
-        if number is None or number == 2 or name in _kept:
+        if number is None or number == 2 or name in _kept or name in _texts:
             continue
         try:
             _kept[name] = system.duplicate(number, system.LOWEST_FD)
@@ -53,3 +57,16 @@ def open_for_writing(path: str, flags: int, mode: int) -> int:
     if fd < 0:
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
     return system.duplicate(fd, system.LOWEST_FD)
+
+
+def read(path: str) -> str:
+    """The text of a file that an option names. Raises OSError or ValueError."""
+    if path in _texts:
+        return _texts[path]
+    source = path if path not in _kept else open_for_writing(path, os.O_RDONLY, 0)
+    with open(source, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+        text = file.read()
+        is_plain = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    if not is_plain or _number(path) is not None:
+        _texts[path] = text
+    return text

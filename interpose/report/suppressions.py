@@ -10,6 +10,7 @@ from interpose.errors import InterposeError
 from interpose.paths import HEAP_STUBS, STUBS
 from interpose.wildcards import compile_pattern
 
+from . import given
 from .stack import BELOW_MAIN_TEXT, ResolvedFrame
 
 TYPE_CHECKING = False
@@ -299,8 +300,7 @@ class Suppressions:
     def load(self, path: str) -> int:
         """Read one more file; the number of entries that are for us."""
         try:
-            with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-                text = file.read()
+            text = given.read(path)
         except IsADirectoryError:
             raise SuppressionFileError(f'FATAL: suppressions file "{path}" is a directory') from None
         except OSError:

@@ -111,7 +111,7 @@ INSTALLED = [*Path("/usr/lib/valgrind").glob("*.supp"), *Path("/usr/libexec/valg
 
 @pytest.mark.parametrize("path", INSTALLED, ids=lambda path: path.name)
 def test_files_of_an_installed_valgrind_parse(path):
-    assert Suppressions([suppression_component(), CORE_ERRORS]).load(path) > 0
+    assert Suppressions([suppression_component(), CORE_ERRORS]).load(str(path)) > 0
 
 
 def frames(*names: str) -> list[ResolvedFrame]:
