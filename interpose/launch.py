@@ -66,6 +66,7 @@ def launch(config: Config) -> NoReturn:
         _check_suppressions(config, log, parent_pid)
     json = open_json(config, names)
     xml = _open_xml(config, names, log)
+    _check_names(config, names)
     runtime_path = paths.runtime(config.tool_name)
     memory = Memory()
     fill_channel(memory, config, program.path, client_pid)
@@ -140,6 +141,13 @@ def _open_xml(config: Config, names: FileNames, log: Log) -> XmlReport | None:
     from interpose.report.xmlfile import XmlReport
 
     return XmlReport.open(config, names, log)
+
+
+def _check_names(config: Config, names: FileNames) -> None:
+    """Names of files that are made when the program has run; by a copy, as ``%n`` counts."""
+    copy = FileNames(names.pid, names.environ, names.folder)
+    for option, template in (*config.core.written_late(), *config.tool.written_late()):
+        copy.expand(option, template)
 
 
 def fork() -> int:

@@ -581,6 +581,10 @@ class CoreOptions(Table):
     vdso: bool = YesNo("give the program the kernel's vDSO, under tools without shadow memory", True)
     force_tracking: bool = YesNo("use the tracking translation always (for tests)")
 
+    def written_late(self) -> list[tuple[str, str]]:
+        is_written = self.xtree_memory != "none"
+        return [("--xtree-memory-file", self.xtree_memory_file)] if is_written else []
+
     @classmethod
     def finish(cls, values: dict[str, Any], core: dict[str, Any], given: dict[str, str]) -> None:
         """Rules between core options."""

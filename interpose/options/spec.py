@@ -454,6 +454,10 @@ class Table:
         """What the log begins with where values do not go together."""
         return []
 
+    def written_late(self) -> list[tuple[str, str]]:
+        """Option and template of each file made at the end: a template that is none is told before."""
+        return []
+
     @classmethod
     def options(cls) -> Iterable[Option]:
         """The rows, in order of declaration."""

@@ -204,6 +204,9 @@ class Options(Table):
         if values["xtree_leak"]:
             values["leak_check"] = "full"
 
+    def written_late(self) -> list[tuple[str, str]]:
+        return [("--xtree-leak-file", self.xtree_leak_file)] if self.xtree_leak else []
+
     def warnings(self) -> list[str]:
         found = []
         big, volume = self.freelist_big_blocks, self.freelist_vol

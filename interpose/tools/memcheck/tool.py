@@ -365,7 +365,7 @@ class Tool(BaseTool):
             write_tree(self, path, *tree, may_be_massif=what == "memory")
         except InterposeError as error:
             return [f"Error: {error.message}"]
-        return [f"xtree {what} report: {path}"]
+        return [f"xtree {what} report: {path}"] if self.config.core.verbosity else []
 
     def _leak_tree(self) -> None:
         from .xtree import LEAK_EVENTS, leak_costs
@@ -379,8 +379,7 @@ class Tool(BaseTool):
         core = self.config.core
         if core.xtree_memory == "none":
             return []
-        told = self._write_tree(core.xtree_memory_file, "memory", self.memory_tree())
-        return told if core.verbosity or told[0].startswith("Error") else []
+        return self._write_tree(core.xtree_memory_file, "memory", self.memory_tree())
 
     def dies(self, tid: int) -> None:
         self.space.dying = tid

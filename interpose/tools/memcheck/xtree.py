@@ -253,7 +253,7 @@ def write_tree(tool: Tool, path: str, events: Events, costs: Costs, may_be_massi
         lines = tree_lines(tool.resolver, events, costs, pid, cmd, core.xtree_compress_strings)
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
-        fd = open_for_writing(path, flags, 0o600)
+        fd = open_for_writing(path, flags, 0o644)
         with open(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.writelines(line + "\n" for line in lines)
     except (OSError, ValueError) as error:

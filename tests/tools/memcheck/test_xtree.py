@@ -128,20 +128,37 @@ def test_each_process_writes_its_own(program: Path) -> None:
     assert sorted(int(found[1]) for found in totals if found) == [1110, 6110]
 
 
-@pytest.mark.parametrize("name", ("/nowhere/tree", "%q{NOT_SET_HERE}"))
-def test_a_file_that_cannot_be_written_is_told(name: str, program: Path) -> None:
-    report = report_of(
-        [
-            *OURS,
-            "-q",
-            "--xtree-memory=full",
-            "--xtree-leak=yes",
-            f"--xtree-memory-file={name}",
-            f"--xtree-leak-file={name}",
-        ],
-        program,
-    )
+def of_both(name: str) -> list[str]:
+    files = [f"--xtree-memory-file={name}", f"--xtree-leak-file={name}"]
+    return [*OURS, "-q", "--xtree-memory=full", "--xtree-leak=yes", *files]
+
+
+def test_a_file_that_cannot_be_written_is_told(program: Path) -> None:
+    report = report_of(of_both("/nowhere/tree"), program)
     assert len(re.findall(r"^Error: (?!Error)", report, re.M)) == 2
+
+
+def test_quiet_runs_tell_of_no_file(program: Path) -> None:
+    report = report_of(of_both("tree.%n"), program)
+    assert " report: " not in report
+    modes = {path.stat().st_mode & 0o777 for path in program.parent.glob("tree.[12]")}
+    assert modes == {0o644}
+
+
+@pytest.mark.parametrize("option", ("--xtree-memory", "--xtree-leak"))
+@pytest.mark.parametrize(
+    ("name", "reason"), (("", "No filename given"), ("%q{NOT_SET_HERE}", "'NOT_SET_HERE' is not set"))
+)
+def test_a_name_that_is_none_is_told_before_the_run(option: str, name: str, reason: str) -> None:
+    on = "full" if option == "--xtree-memory" else "yes"
+    words = [*OURS, f"{option}={on}", f"{option}-file={name}", "/bin/echo", "ran"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"Bad option: {option}-file={name}\n" in done.stderr and reason in done.stderr
+    unused = subprocess.run(
+        [*OURS, "-q", f"{option}-file={name}", "/bin/echo", "ran"], capture_output=True, text=True
+    )
+    assert (unused.returncode, unused.stdout, unused.stderr) == (0, "ran\n", "")
 
 
 def test_stacks_that_are_not_kept_otherwise(program: Path) -> None:
