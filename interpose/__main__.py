@@ -2,6 +2,25 @@
 
 import _signal
 import gc
+import os
+import sys
+
+
+def _leave_current_folder() -> None:
+    """Take out what ``-m`` puts first: a ``select.py`` there is the user's, and not for us to execute.
+
+    Unless the package itself is there.
+    """
+    try:
+        folder = os.getcwd()
+    except OSError:  # removed: then there is nothing in it, either
+        return
+    if sys.path[:1] == [folder] and __file__.rpartition("/interpose/")[0] != folder:
+        del sys.path[0]
+
+
+if __name__ == "__main__" and not getattr(sys.flags, "safe_path", sys.flags.isolated):
+    _leave_current_folder()
 
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     # Ctrl-C before the program runs ends us as it would end the program; all the rest is loaded after this.

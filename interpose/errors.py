@@ -123,7 +123,12 @@ def tell(error: InterposeError, log: Log | None = None) -> None:
 OUT_OF_MEMORY = b"interpose: out of memory; check 'ulimit -v' and free memory\n"
 
 
-_NO_MEMORY_TEXTS = ("failed to map segment", "annot allocate memory", "out of memory")
+_NO_MEMORY_TEXTS = (
+    "failed to map segment",
+    "cannot map zero-fill pages",
+    "annot allocate memory",
+    "out of memory",
+)
 
 
 def out_of_memory(error: BaseException) -> bool:

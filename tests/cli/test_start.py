@@ -87,3 +87,33 @@ def test_no_other_tool(tool, tmp_path):
     other = [name for name in names if name.startswith("interpose.tools.") and f".{tool}" not in name]
     assert other in ([], ["interpose.tools.base"])
     assert "interpose.options.helptext" not in names
+
+
+SHADOWS = ("dataclasses", "json", "re", "select", "struct", "symbolic")
+
+
+def test_modules_of_the_current_folder_are_the_users(tmp_path: Path) -> None:
+    """``-m`` puts it first, and any of them was executed by the first need of one of Python's."""
+    for name in SHADOWS:
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('not for you')\n")
+    log, report = tmp_path / "log", tmp_path / "report"
+    words = [f"--log-file={log}", f"--json-file={report}", "-v", "true"]
+    done = subprocess.run(
+        [sys.executable, "-m", "interpose", *words], capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert "ERROR SUMMARY: 0 errors" in log.read_text() and '"record":"end"' in report.read_text()
+
+
+def test_the_package_may_be_in_the_current_folder() -> None:
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "interpose", "--version"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=root,
+        env=env,
+    )
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("interpose-")
