@@ -60,7 +60,7 @@ class Server:
     def __init__(self, guard: Guard, folder: str) -> None:
         self._guard = guard
         self._folder = folder
-        self._selector = selectors.DefaultSelector()
+        self._selector = selectors.PollSelector()  # epoll takes no plain files and no /dev/null
         self._selector.register(0, selectors.EVENT_READ, self._hear)
         self._reader = Reader()
         self._requests: deque[dict[str, Any]] = deque()

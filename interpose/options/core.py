@@ -597,6 +597,11 @@ class CoreOptions(Table):
                 "--exit-on-first-error=yes",
                 "You must define a non nul exit error code, with --error-exitcode=...",
             )
+        if values["wrappers"] and values["engine"] != "native" and not (values["attach"] or values["detach"]):
+            raise OptionError.bad(
+                given["wrappers"],
+                "--engine=native and --attach load wrappers; otherwise, LD_PRELOAD does (docs/wrapping.md)",
+            )
         if values["verbosity"] < 1 and "sigill_diagnostics" not in given:
             values["sigill_diagnostics"] = False
         if values["verbosity"] >= 2 and "show_error_list" not in given:

@@ -33,6 +33,13 @@ def interpose(*words: str, **more) -> subprocess.CompletedProcess[str]:
         (["/etc"], 126, "interpose: /etc: is a directory\n"),
         (["/etc/passwd"], 126, "interpose: /etc/passwd: Permission denied\n"),
         (
+            ["--wrappers=/nonexistent.so", "true"],
+            1,
+            "interpose: Bad option: --wrappers=/nonexistent.so\n"
+            "interpose: --engine=native and --attach load wrappers; "
+            "otherwise, LD_PRELOAD does (docs/wrapping.md)\n" + HINT,
+        ),
+        (
             ["--log-file=/nonexistent/x", "true"],
             1,
             "interpose: Cannot create log file '/nonexistent/x': No such file or directory\n",

@@ -418,3 +418,24 @@ def test_a_client_of_the_python_package(program: Path, tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+@pytest.mark.parametrize("text", (None, b"", b"Content-Length: 2\r\n\r\n{"))
+def test_input_that_is_no_pipe(text: bytes | None, tmp_path: Path) -> None:
+    """epoll refuses plain files and ``/dev/null``."""
+    source = Path(os.devnull)
+    if text is not None:
+        source = tmp_path / "input"
+        source.write_bytes(text)
+    with source.open("rb") as file:
+        done = subprocess.run(
+            [sys.executable, "-m", "interpose", "--dap"],
+            stdin=file,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+        )
+    if text:
+        assert done.returncode == 1 and "the input ends in the middle of a message" in done.stderr
+    else:
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
