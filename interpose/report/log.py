@@ -22,7 +22,8 @@ COPYRIGHT = "Copyright (C) 2026, by the interpose authors"
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PIECE = 4096  # PIPE_BUF: what a pipe takes at once when it says that it takes something
-_PATIENCE = 5.0  # seconds for a reader that does not read, once the program is gone
+_PATIENCE = 5.0  # seconds for a reader: one that does not come, or does not read once the program is gone
+_PAUSE = 0.01  # seconds between looks whether one has come
 
 
 class FileNames:
@@ -120,15 +121,20 @@ def _folder() -> str:
 
 
 def _open_file(path: str, is_shared: bool) -> int:
-    """A log file; a named pipe that nobody reads is an error, not a reason to wait."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY
+    """A log file.  Who reads a named pipe may come to it after us, but is not waited for for ever."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
     flags |= 0 if is_shared else os.O_TRUNC
-    try:
-        fd = os.open(path, flags | os.O_NONBLOCK, 0o644)
-    except OSError as error:
-        if error.errno == errno.ENXIO:
-            raise OSError(errno.ENXIO, "nobody reads from this pipe") from None
-        raise
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fd = os.open(path, flags, 0o644)
+            break
+        except OSError as error:
+            if error.errno != errno.ENXIO or not stat.S_ISFIFO(os.stat(path).st_mode):
+                raise
+            if time.monotonic() >= until:
+                raise OSError(errno.ENXIO, "nobody reads from this pipe") from None
+            time.sleep(_PAUSE)
     os.set_blocking(fd, True)
     return fd
 
@@ -155,7 +161,7 @@ def open_destination(
                 opened = _open_file(path, is_shared)
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) else str(error)
-                raise LogError(f"Cannot create {what} file '{path}': {reason}") from None
+                raise LogError(f"Cannot create {_name(what)} file '{path}': {reason}") from None
         elif kind == "socket":
             assert socket is not None
             opened = _connect(what, socket)
@@ -173,6 +179,11 @@ def open_destination(
         raise LogError(f"Cannot write the {what} to {target}: {_reason(error)}") from None
     os.close(opened)
     return own
+
+
+def _name(what: str) -> str:
+    """As Valgrind writes it: the log, but XML."""
+    return what if what == "log" else what.upper()
 
 
 def _reason(error: OSError) -> str:
@@ -200,7 +211,7 @@ def _connect(what: str, address: tuple[str, int]) -> int:
         connection.connect(address)
     except OSError as error:
         connection.close()
-        listener = f"{what if what == 'log' else what.upper()} listener {address[0]}:{address[1]}"
+        listener = f"{_name(what)} listener {address[0]}:{address[1]}"
         raise ListenerError(f"Cannot connect to the {listener}: {error.strerror}") from None
     return connection.detach()
 

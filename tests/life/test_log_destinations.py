@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 import subprocess
+import time
 import uuid
 from pathlib import Path
 
@@ -44,13 +45,35 @@ class Talk:
         assert wait_until(lambda: not processes_with(self.token))
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-def test_pipe_without_reader(ends: str, tmp_path: Path, tool: str) -> None:
+def test_pipe_without_reader(ends: str, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    done = run([*command(f"--tool={tool}", f"--log-file={pipe}"), ends, "exit", "5"])
+    done = run([*command("--tool=memcheck", f"--log-file={pipe}"), ends, "exit", "5"])
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"interpose: Cannot create log file '{pipe}': nobody reads from this pipe\n"
+
+
+@pytest.mark.parametrize("option", ("--log-file={}", "--json-file={}", "--xml=yes --xml-file={}"))
+def test_pipe_whose_reader_comes_late(ends: str, tmp_path: Path, option: str) -> None:
+    """As in ``mkfifo pipe; interpose --log-file=pipe program & reader pipe``."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    words = command("--tool=memcheck", *option.format(pipe).split())
+    process = subprocess.Popen([*words, ends, "exit", "5"], stderr=subprocess.DEVNULL)
+    time.sleep(0.7)
+    assert process.poll() is None
+    assert ends.encode() in pipe.read_bytes()
+    assert process.wait(60) == 5
+
+
+def test_no_terminal(ends: str) -> None:
+    """ENXIO, as of a pipe without a reader."""
+    words = command("--tool=none", "--log-file=/dev/tty")
+    done = subprocess.run(
+        [*words, ends, "exit", "5"], capture_output=True, text=True, timeout=60, start_new_session=True
+    )
+    told = "interpose: Cannot create log file '/dev/tty': No such device or address\n"
+    assert (done.returncode, done.stderr) == (1, told)
 
 
 def test_pipe_with_reader(ends: str, tmp_path: Path) -> None:

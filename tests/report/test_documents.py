@@ -154,7 +154,9 @@ def test_a_program_that_is_killed_leaves_them(program: Path) -> None:
 def test_a_file_that_cannot_be_had_is_one_line_and_nothing_runs(program: Path, form: str) -> None:
     done = run(program, f"--{form}-file=/none/x")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (f"interpose: Cannot create {form} file '/none/x': No such file or directory\n")
+    assert done.stderr == (
+        f"interpose: Cannot create {form.upper()} file '/none/x': No such file or directory\n"
+    )
     assert "Expected 'p', 'n'" in run(program, f"--{form}-file=%z").stderr
 
 

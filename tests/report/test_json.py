@@ -296,7 +296,7 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     ("option", "message"),
     [
         ("--json-file=", "No filename given"),
-        ("--json-file=/nonexistent/x", "Cannot create json file '/nonexistent/x': No such file or directory"),
+        ("--json-file=/nonexistent/x", "Cannot create JSON file '/nonexistent/x': No such file or directory"),
         ("--json-file=%q{NOBODY_SETS_THIS}", "'NOBODY_SETS_THIS' is not set"),
         ("--json-fd=77", "Cannot write the json to file descriptor 77"),
         ("--json-socket=127.0.0.1:1", "127.0.0.1:1"),
