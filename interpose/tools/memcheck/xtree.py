@@ -64,6 +64,11 @@ _PLACE = {State.REACHABLE: 0, State.POSSIBLE: 1, State.INDIRECT: 2, State.DEFINI
 _N = len(_BYTES) + len(_BLOCKS)
 
 
+def _in_line(text: str) -> str:
+    """Text that may hold line ends, in the place of one line."""
+    return text.replace("\n", "\\n").replace("\r", "\\r")
+
+
 class _Names:
     """Files or functions, each written out once and by number from then on."""
 
@@ -73,11 +78,11 @@ class _Names:
 
     def __getitem__(self, name: str) -> str:
         if not self._compress:
-            return name
+            return _in_line(name)
         if name in self._numbers:
             return f"({self._numbers[name]})"
         self._numbers[name] = number = len(self._numbers) + 1
-        return f"({number}) {name}"
+        return f"({number}) {_in_line(name)}"
 
 
 def _file(frame: ResolvedFrame) -> str:
@@ -245,7 +250,7 @@ def write_tree(tool: Tool, path: str, events: Events, costs: Costs, may_be_massi
     core = tool.config.core
     tool.supervisor.symbolizer.want_directories()
     tool.resolver.forget()
-    cmd = " ".join(tool.supervisor.session.argv)
+    cmd = _in_line(" ".join(tool.supervisor.session.argv))
     if may_be_massif and ".ms" in os.path.basename(path):
         lines = massif_lines(tool.resolver, events, costs, cmd, tool.log.milliseconds())
     else:

@@ -128,6 +128,15 @@ def test_each_process_writes_its_own(program: Path) -> None:
     assert sorted(int(found[1]) for found in totals if found) == [1110, 6110]
 
 
+def test_an_argument_of_two_lines(program: Path) -> None:
+    """It ended the file's head: nobody could read the rest."""
+    files = [str(program.parent / name) for name in ("lines", "lines.ms")]
+    for path in files:
+        report_of([*OURS, "--xtree-memory=full", f"--xtree-memory-file={path}"], program, "two\nlines\r")
+        [line] = re.findall(r"^cmd: (.*)$", Path(path).read_bytes().decode(), re.M)
+        assert line == rf"{program} two\nlines\r"
+
+
 def of_both(name: str) -> list[str]:
     files = [f"--xtree-memory-file={name}", f"--xtree-leak-file={name}"]
     return [*OURS, "-q", "--xtree-memory=full", "--xtree-leak=yes", *files]
