@@ -219,7 +219,7 @@ void em_count(struct em *m, const struct uinstr *u) {
     put_store(w, 8, STATE(bbcount), IP_RCX);
     put_jrcxz(w, JMP_SHORT_BYTES);
     uint32_t more = put_jmp_short_open(w);
-    restore_reg(w, IP_RCX);
+    em_restore_all(w, u->spilled); /* a run's record may have taken others before */
     em_leave(m, em_add_exit(m, u->imm, IP_X_STOP, 0), IP_SYM_EXIT);
     writer_bind8(w, more);
 }

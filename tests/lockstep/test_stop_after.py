@@ -137,3 +137,17 @@ def test_command_line_survives(compile_guest):
     done = run("interpose", "-q", "--tool=none", "--stop-after=5000", program, "one", "", "two")
     assert done.stdout == f"{program}\0one\0\0two\0"
     assert os.path.exists(program)
+
+
+@pytest.mark.parametrize("tool", ("callgrind", "memtrace"))
+def test_registers_are_whole_where_runs_are_recorded(compile_guest, tool, tmp_path):
+    """A run's record takes registers before the countdown; they were left in their slots.
+
+    The dynamic linker's relocations are loops whose registers all matter.
+    """
+    program = compile_guest("said", '#include <stdio.h>\nint main(void) { puts("said"); return 0; }\n')
+    files = {"callgrind": "--callgrind-out-file=/dev/null", "memtrace": f"--memtrace-dir={tmp_path}"}
+    for blocks in range(4000, 9000, 130):
+        words = (f"--tool={tool}", files[tool], f"--stop-after={blocks}")
+        done = run("interpose", "-q", *words, program)
+        assert (done.returncode, done.stdout) == (0, "said\n"), (blocks, done.stderr)
