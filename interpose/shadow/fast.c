@@ -388,21 +388,40 @@ static bool plain_source(struct tstate *ts, const struct ip_insn *in, u32 n, tkv
         *b = (tkval){low((u64)in->imm, n), 0};
         return true;
     }
-    if (s->kind != IP_OP_GPR || s->high8 || s->reg == in->ops[0].reg) return false;
+    if (s->kind != IP_OP_GPR || s->high8 || (in->ops[0].kind == IP_OP_GPR && s->reg == in->ops[0].reg)) return false;
     *b = (tkval){low(ts->gpr[s->reg], n), low(ts->vgpr[s->reg], n)};
     if (ts->vgpr[s->reg] && origins_kept()) *origin = origin_newer(*origin, origin_tags(ts)->gpr[s->reg]);
     return true;
 }
 
-/* Sums and logic of a general register, which meet undefined bits most: with nothing but what they need. */
+/* The first operand of those below, a register or memory that is the program's (at: where). */
+static bool plain_destination(struct tstate *ts, const struct ip_insn *in, u32 n, u64 *at, tkval *a, u32 *origin) {
+    const struct ip_operand *d = &in->ops[0];
+    if (d->kind == IP_OP_MEM) {
+        struct vbits v;
+        if (!address(ts, in, at) || !load_at(ts, *at, n, &v)) return false;
+        *a = (tkval){0, v.w[0]};
+        tk_value(*at, n, &a->v);
+        *origin = v.origin;
+        return true;
+    }
+    if (d->kind != IP_OP_GPR || d->high8 || d->reg == IP_RSP) return false;
+    *a = (tkval){low(ts->gpr[d->reg], n), low(ts->vgpr[d->reg], n)};
+    *origin = gpr_origin(ts, d->reg);
+    return true;
+}
+
+/* Sums and logic of a general register or a word of memory, which meet undefined bits most: with nothing but what they
+ * need. */
 static bool plain(struct tstate *ts, const struct ip_insn *in) {
     const struct ip_operand *d = &in->ops[0];
-    if (in->n_ops != 2 || d->kind != IP_OP_GPR || d->high8 || d->reg == IP_RSP) return false;
-    u32 n = d->size, origin = gpr_origin(ts, d->reg);
-    tkval a = {low(ts->gpr[d->reg], n), low(ts->vgpr[d->reg], n)}, b, r;
+    u32 n = d->size, origin;
+    u64 at;
+    tkval a, b, r;
     const tkval none = {0, 0};
     u8 f;
-    if (!plain_source(ts, in, n, &b, &origin)) return false;
+    if (n > 8 || !plain_destination(ts, in, n, &at, &a, &origin)) return false;
+    if (in->n_ops == 2 && !plain_source(ts, in, n, &b, &origin)) return false;
     switch (in->mnem) {
     case IP_MN_AND:
     case IP_MN_TEST: r = tk_and(a, b); break;
@@ -411,12 +430,21 @@ static bool plain(struct tstate *ts, const struct ip_insn *in) {
     case IP_MN_ADD: f = tk_fl_add(a, b, none, n, &r.u); goto flags;
     case IP_MN_SUB:
     case IP_MN_CMP: f = tk_fl_sub(a, b, none, n, &r.u); goto flags;
+    case IP_MN_INC:
+    case IP_MN_DEC:
+        f = tk_fl_step(a, in->mnem == IP_MN_DEC, n, ts->vflags & TK_B, ts->rflags & IP_FL_CF, &r.u);
+        goto flags;
     default: return false;
     }
     f = r.u ? tk_fl_logic(r.v, r.u, n) : 0;
 flags:
-    if (in->mnem != IP_MN_TEST && in->mnem != IP_MN_CMP)
-        set_gpr(ts, d->reg, n >= 4 ? r.u : (ts->vgpr[d->reg] & ~low(~0ull, n)) | r.u, origin);
+    if (in->mnem != IP_MN_TEST && in->mnem != IP_MN_CMP) {
+        const struct vbits v = {{r.u}, origin};
+        if (d->kind == IP_OP_GPR)
+            set_gpr(ts, d->reg, n >= 4 ? r.u : (ts->vgpr[d->reg] & ~low(~0ull, n)) | r.u, origin);
+        else if (!store_at(ts, at, n, &v))
+            return false;
+    }
     if (origin) origin_tags(ts)->flags = origin;
     ts->vflags = f;
     set_umask(ts, IP_U_FLAGS, f);
@@ -581,7 +609,9 @@ static enum settled move(struct tstate *ts, const struct ip_insn *in) {
     case IP_MN_AND:
     case IP_MN_OR:
     case IP_MN_XOR:
-    case IP_MN_TEST: return !in->vec_write && plain(ts, in) ? YES : OTHER;
+    case IP_MN_TEST:
+    case IP_MN_INC:
+    case IP_MN_DEC: return !in->vec_write && plain(ts, in) ? YES : OTHER;
     case IP_MN_LEA: return plain_lea(ts, in) ? YES : OTHER;
     default: return ip_moves_vector(in->mnem) ? (enum settled)move_vec(ts, in) : OTHER;
     }

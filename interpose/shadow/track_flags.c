@@ -84,6 +84,15 @@ u8 tk_fl_double(tkval a, tkval c, unsigned n, u64 *ru) {
     return set(f, TK_LE, or_u(f & TK_Z, !r, us, s));
 }
 
+/* inc and dec: the carry, of which ub and b tell, is kept. */
+u8 tk_fl_step(tkval a, bool sub, unsigned n, bool ub, bool b, u64 *ru) {
+    const tkval one = {1, 0}, none = {0, 0};
+    u8 f = arith(a, one, none, n, ru, sub);
+    bool uz = f & TK_Z, z = !((sub ? a.v - 1 : a.v + 1) & tk_mask(n));
+    f = set(f, TK_B, ub);
+    return set(f, TK_BE, or_u(ub, b, uz, z));
+}
+
 u8 tk_fl_of_bits(u64 v, u64 u) {
     bool ub = u & IP_FL_CF, b = v & IP_FL_CF, uz = u & IP_FL_ZF, z = v & IP_FL_ZF;
     bool us = u & IP_FL_SF, s = v & IP_FL_SF, uo = u & IP_FL_OF, o = v & IP_FL_OF;

@@ -65,15 +65,8 @@ static void add_sub(struct tk *t, bool sub, bool with_carry, bool store) {
 }
 
 static void inc_dec(struct tk *t, bool sub) {
-    unsigned n = t->in->ops[0].size;
-    tkval a = tk_rd(t, 0), one = {1, 0}, c = {0, 0};
-    u64 u, r = sub ? a.v - 1 : a.v + 1;
-    u8 f = sub ? tk_fl_sub(a, one, c, n, &u) : tk_fl_add(a, one, c, n, &u);
-    bool uz = f & TK_Z, z = !(r & tk_mask(n));
-    bool ub = t->ts->vflags & TK_B, b = tk_flag(t, IP_FL_CF); /* kept */
-    f &= (u8) ~(TK_B | TK_BE);
-    f |= (u8)(ub ? TK_B : 0);
-    if ((ub || uz) && !(!ub && b) && !(!uz && z)) f |= TK_BE;
+    u64 u;
+    u8 f = tk_fl_step(tk_rd(t, 0), sub, t->in->ops[0].size, t->ts->vflags & TK_B, tk_flag(t, IP_FL_CF), &u);
     tk_wr(t, 0, u);
     tk_set_flags(t, f);
 }
