@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import compress
 
 from interpose.jit._native import ffi, lib
@@ -14,11 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from functools import cached_property
     from typing import Any, NamedTuple
+
+    NameRank = tuple[int, int, int, str]
 else:
     from interpose.plain import cached_property
     from interpose.records import NamedTuple
 
 
+UNRANKED: NameRank = (0, 0, 0, "")
+
+_UNSIZED = 1 << 64  # a symbol without a size is shown only where there is no other
 _MANY = 10_000  # symbols, of which the tables take a megabyte and more
 
 
@@ -104,7 +110,7 @@ class TextIndex:
     def release(self) -> None:
         """Let go of what is made again when it is needed, where that is much; what was found is known."""
         if len(self.text.names) > _MANY:
-            for table in ("_named", "_joined", "name_by_address"):
+            for table in ("_named", "_joined", "name_by_address", "_positions"):
                 self.__dict__.pop(table, None)
 
     @property
@@ -127,6 +133,31 @@ class TextIndex:
     def name_by_address(self) -> dict[int, str]:
         """The name of the first symbol at each address."""
         return dict(zip(reversed(self.text.addresses), reversed(self.text.names), strict=True))
+
+    @cached_property
+    def _positions(self) -> dict[int, list[int]]:
+        """The symbols at each address."""
+        found: dict[int, list[int]] = {}
+        for position, address in enumerate(self.text.addresses):
+            found.setdefault(address, []).append(position)
+        return found
+
+    def rank(self, pattern: str, global_only: bool, address: int) -> NameRank:
+        """How far the names at an address that match ``pattern`` are from the one that it is shown with.
+
+        The order is that of symtab.c, which Valgrind keeps with redirections, too: the smallest symbol, the
+        shortest name, the one with a version.
+        """
+        matching = self.find(pattern)
+        ranks = []
+        for position in self._positions.get(address, ()):
+            place = bisect_left(matching, position)
+            if place < len(matching) and matching[place] == position:
+                name, _, size, is_global, *_ = self.symbol(position)
+                if global_only and not is_global:
+                    continue
+                ranks.append((size or _UNSIZED, len(name.partition("@")[0]), -name.count("@"), name))
+        return min(ranks, default=UNRANKED)
 
     def candidates(self, prefix: str) -> Sequence[int]:
         """Positions in ``text`` of the symbols whose names start with ``prefix``, in symbol order."""
@@ -264,6 +295,10 @@ class SymbolIndex:
     def has(self, pattern: str) -> bool:
         """Whether a text symbol matches ``pattern``."""
         return bool(self._index.find(pattern))
+
+    def rank(self, pattern: str, global_only: bool, address: int) -> NameRank:
+        """Which of several patterns has the better name for a function; the least is best."""
+        return self._index.rank(pattern, global_only, address - self._bias)
 
     def claimed(self, pattern: str, global_only: bool) -> dict[int, str]:
         """The addresses of the text symbols that match ``pattern``, each with its first name as shown."""

@@ -6,14 +6,16 @@ The set of active bindings is a function of the mapped objects (in the order of 
 hardwired rules and the reported targets of indirect functions:
 
 - A specification claims every address at which a matching symbol starts. Claims on an address are judged in
-  the order in which their specifications became known: the first holds, until one of the same non-zero
-  class tag with a higher priority comes.
+  the order in which they were made: the first holds, until one of the same non-zero class tag with a higher
+  priority comes. Of the user's that one object makes at once on a function of several names (`open` and
+  `open64`), the one for the name that reports would choose is first.
 - A wrapper of the tool's, which only looks at arguments, gives way to whatever the user has for the function.
 - A wrapper does not compete with a replacement of the tool's: it goes around it (``ActiveBinding.inner``).
   Valgrind 3.19 lets the later rule win and the wrapper call the function that the tool wanted replaced, so
   that a tool knows nothing of the block that a wrapped malloc returned.
 - An address that is the resolver of an indirect function is not bound itself: the winner of its claims goes
-  on to claim the functions that the resolver was seen to return.
+  on to claim the functions that the resolver was seen to return. Such a claim is made when it returns: where
+  `memcpy` and `memmove` are one function, the user's wrapper of the one that was resolved first holds.
 
 Each event recomputes only the addresses whose claims it touched, and looks at the objects that have a part in
 it: a program may map thousands one by one.
@@ -29,7 +31,7 @@ from interpose.ranges import Ranges
 from interpose.redir import trace
 from interpose.redir.change import Change, Message, MissingText
 from interpose.redir.family import Family, family_key
-from interpose.redir.index import SymbolIndex
+from interpose.redir.index import UNRANKED, SymbolIndex
 from interpose.redir.links import Links
 from interpose.redir.model import UNKNOWN, ActiveBinding, CodeObject, Conflict, Specification, Verdict
 from interpose.redir.options import RequiredText, Synonyms
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Set
     from dataclasses import dataclass, field
     from types import MappingProxyType
+
+    from interpose.redir.index import NameRank
 else:
     from interpose.records import dataclass, field
 
@@ -65,18 +69,6 @@ class _Update:
     ifunc_added: list[ActiveBinding] = field(default_factory=list)
     ifunc_removed: list[ActiveBinding] = field(default_factory=list)
     conflicts: list[Conflict] = field(default_factory=list)
-
-
-def _spec_order(spec: Specification) -> int:
-    return spec.order
-
-
-def _in_order(claims: Iterable[Specification]) -> tuple[Specification, ...]:
-    """Several claims on one address, the first first; without the tool's wrappers if the user has any."""
-    ranked = sorted(claims, key=_spec_order)
-    if any(spec.is_users for spec in ranked):
-        ranked = [spec for spec in ranked if not spec.is_tools_wrapper]
-    return tuple(ranked)
 
 
 def _verdict(earlier: Specification, later: Specification) -> Verdict:
@@ -149,6 +141,7 @@ class RedirState:
         # Reported targets of indirect functions, both ways.
         self._targets = Links()
         self._resolvers_of = Links()
+        self._reported: dict[tuple[int, int], int] = {}  # when, by resolver and target
         # All claims on an address at its last judgement: they tell a new conflict from one already shown.
         self._judged: dict[int, tuple[Specification, ...]] = {}
         self._bindings: dict[int, ActiveBinding] = {}
@@ -297,6 +290,7 @@ class RedirState:
         if target not in self._targets.of(resolver) and self.object_at(resolver) is not None:
             self._targets.add(resolver, target)
             self._resolvers_of.add(target, resolver)
+            self._reported[resolver, target] = self._take_order()
             update.dirty.add(target)
             pending = self._pending.get(resolver)
             if pending is not None and pending.spec.may_bind(target):
@@ -449,6 +443,7 @@ class RedirState:
     def _drop_resolver(self, resolver: int, update: _Update) -> None:
         for target in self._targets.pop(resolver):
             self._resolvers_of.discard(target, resolver)
+            del self._reported[resolver, target]
             update.dirty.add(target)
 
     def _drop_claims(self, spec: Specification, addresses: Iterable[int], update: _Update) -> None:
@@ -464,6 +459,7 @@ class RedirState:
     def _drop_target(self, target: int, update: _Update) -> None:
         for resolver in self._resolvers_of.pop(target):
             self._targets.discard(resolver, target)
+            del self._reported[resolver, target]
         update.dirty.add(target)
 
     # -- Judgement ---------------------------------------------------------------------------------
@@ -587,6 +583,38 @@ class RedirState:
                     claims[spec] = self._name_at(address)
         return claims
 
+    def _in_order(
+        self, address: int, obj: CodeObject | None, claims: Iterable[Specification]
+    ) -> tuple[Specification, ...]:
+        """Several claims on one address, the first first; without the tool's wrappers if the user has any."""
+        ranked = sorted(claims, key=lambda spec: self._place(spec, address, obj))
+        if any(spec.is_users for spec in ranked):
+            ranked = [spec for spec in ranked if not spec.is_tools_wrapper]
+        return tuple(ranked)
+
+    def _place(
+        self, spec: Specification, address: int, obj: CodeObject | None
+    ) -> tuple[int, int, NameRank, int]:
+        """Where a claim on an address stands among others: when it was made, then for which name.
+
+        What the tool brings knows of functions with several names, and hooks are in the order of their
+        definition.
+        """
+        owner = spec.owner
+        if owner is None or owner.is_tools or spec.wants_original:
+            return spec.order, 0, UNRANKED, spec.order
+        known = self._owned[owner][0].order
+        if obj is not None and spec in self._claims.get(address, ()):
+            index = self._search(self._indexes[obj])
+            return known, 0, index.rank(spec.function, spec.global_only, address), spec.order
+        reported = min(
+            self._reported[resolver, address]
+            for resolver in self._resolvers_of.of(address)
+            for pending in (self._pending.get(resolver),)
+            if pending is not None and spec in _specs(pending)
+        )
+        return max(known, reported), reported, UNRANKED, spec.order
+
     def _name_at(self, address: int) -> str:
         obj = self.object_at(address)
         return UNKNOWN if obj is None else self._search(self._indexes[obj]).name_at(address)
@@ -602,7 +630,7 @@ class RedirState:
         before = self._judged.pop(address, ())
         new: ActiveBinding | None = None
         if claims:
-            ranked = tuple(claims) if len(claims) == 1 else _in_order(claims)
+            ranked = tuple(claims) if len(claims) == 1 else self._in_order(address, obj, claims)
             self._judged[address] = ranked
             soname = UNKNOWN if obj is None else obj.soname
             fresh = set(ranked).difference(before) if len(ranked) > 1 else _NOTHING

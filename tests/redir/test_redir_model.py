@@ -34,6 +34,7 @@ class Rule(NamedTuple):
     """What the oracle knows of a specification."""
 
     number: int
+    known: int
     soname: str
     function: str
     target: int
@@ -44,6 +45,18 @@ class Rule(NamedTuple):
     wraps: bool = False
     is_tools: bool = False
     is_users: bool = False
+
+
+class Report(NamedTuple):
+    """What a resolver returned."""
+
+    resolver: int
+    target: int
+
+
+Place = tuple[int, int, tuple[float, int, int, str], int]
+"""Where a claim stands among others on its address: when it was made, for which name, by which rule."""
+NAMELESS = (0.0, 0, 0, "")
 
 
 def wild(pattern: str, text: str) -> bool:
@@ -66,8 +79,7 @@ class Oracle:
     """Everything that was announced, and the bindings that follow from it by brute force."""
 
     def __init__(self) -> None:
-        self.history: list[CodeObject | Rule] = []  # in order; rules are the hardwired ones
-        self.reported: set[tuple[int, int]] = set()
+        self.history: list[CodeObject | Rule | Report] = []  # in order; rules are the hardwired ones
 
     @property
     def objects(self) -> list[CodeObject]:
@@ -75,11 +87,13 @@ class Oracle:
 
     def unmap(self, start: int, end: int) -> None:
         gone = [obj for obj in self.objects if any(lo < end and start < hi for lo, hi in obj.text_ranges)]
-        self.history = [item for item in self.history if item not in gone]
         holes = [(start, end), *(r for obj in gone for r in obj.text_ranges)]
-        self.reported = {
-            pair for pair in self.reported if not any(lo <= a < hi for a in pair for lo, hi in holes)
-        }
+        self.history = [
+            item
+            for item in self.history
+            if item not in gone
+            and not (isinstance(item, Report) and any(lo <= a < hi for a in item for lo, hi in holes))
+        ]
 
     def inside(self, obj: CodeObject, symbol: Symbol) -> bool:
         address = symbol.address + obj.load_bias
@@ -87,9 +101,10 @@ class Oracle:
 
     def rules(self) -> list[Rule]:
         found: list[Rule] = []
-        for item in self.history:
+        for known, item in enumerate(self.history):
             if isinstance(item, Rule):
-                found.append(item._replace(number=len(found)))
+                found.append(item._replace(number=len(found), known=known))
+            if not isinstance(item, CodeObject):
                 continue
             seen = set()
             for symbol in sorted(item.symbols, key=lambda symbol: -symbol.address):
@@ -116,6 +131,7 @@ class Oracle:
                 found.append(
                     Rule(
                         len(found),
+                        known,
                         soname,
                         name.function,
                         target,
@@ -140,9 +156,9 @@ class Oracle:
         return wild(rule.soname, obj.soname) and wild(rule.function, name)
 
     @staticmethod
-    def winner(rules: set[Rule]) -> Rule | None:
+    def winner(rules: list[Rule]) -> Rule | None:
         holder: Rule | None = None
-        for rule in sorted(rules):
+        for rule in rules:
             if holder is None or (
                 rule.tag == holder.tag and rule.tag > 0 and rule.priority > holder.priority
             ):
@@ -150,19 +166,36 @@ class Oracle:
         return holder
 
     @classmethod
-    def holders(cls, rules: set[Rule]) -> tuple[Rule | None, Rule | None]:
+    def holders(cls, claims: dict[Rule, Place]) -> tuple[Rule | None, Rule | None]:
         """Who holds an address, and the replacement that it goes around."""
+        rules = sorted(claims, key=claims.__getitem__)
         if any(rule.is_users for rule in rules):
-            rules = {rule for rule in rules if not (rule.wraps and rule.is_tools)}
-        wraps = {rule for rule in rules if rule.wraps}
-        replacement = cls.winner(rules - wraps)
+            rules = [rule for rule in rules if not (rule.wraps and rule.is_tools)]
+        wraps = [rule for rule in rules if rule.wraps]
+        replacement = cls.winner([rule for rule in rules if not rule.wraps])
         if wraps and replacement is not None and replacement.is_tools:
             return cls.winner(wraps), replacement
         return cls.winner(rules), None
 
+    @staticmethod
+    def place(rule: Rule, symbol: Symbol) -> Place:
+        """Of a claim on the function of a symbol; the tool's own keep their order."""
+        if not rule.is_users:
+            return rule.known, 0, NAMELESS, rule.number
+        bare = symbol.name.split("@")[0]
+        size = float(symbol.size) if symbol.size else float("inf")
+        return rule.known, 0, (size, len(bare), len(bare) - len(symbol.name), symbol.name), rule.number
+
+    @staticmethod
+    def place_of_target(rule: Rule, reported: int) -> Place:
+        """Of a claim on what a resolver returned."""
+        if not rule.is_users:
+            return rule.known, 0, NAMELESS, rule.number
+        return max(rule.known, reported), reported, NAMELESS, rule.number
+
     def bindings(self) -> tuple[dict[int, Target], dict[int, Target]]:
         """Return the active bindings and the pending resolvers, address to target."""
-        claims: dict[int, set[Rule]] = {}
+        claims: dict[int, dict[Rule, Place]] = {}
         resolvers: set[int] = set()
         for obj in self.objects:
             for symbol in filter(lambda s, o=obj: self.inside(o, s), obj.symbols):
@@ -172,14 +205,19 @@ class Oracle:
                 for rule in self.rules():
                     spared = rule.target <= address < rule.target + max(1, rule.size)
                     if not spared and self.matches(rule, obj, symbol):
-                        claims.setdefault(address, set()).add(rule)
+                        place, known = self.place(rule, symbol), claims.setdefault(address, {})
+                        known[rule] = min(place, known.get(rule, place))
         pending = {a: self.holders(claims.pop(a)) for a in resolvers if claims.get(a)}
-        for resolver, target in self.reported:
-            if target in resolvers:
+        through: dict[int, dict[Rule, Place]] = {}
+        for when, item in enumerate(self.history):
+            if not isinstance(item, Report) or item.target in resolvers:
                 continue
-            for rule in filter(None, pending.get(resolver, ())):
-                if not rule.target <= target < rule.target + max(1, rule.size):
-                    claims.setdefault(target, set()).add(rule)
+            for rule in filter(None, pending.get(item.resolver, ())):
+                if not rule.target <= item.target < rule.target + max(1, rule.size):
+                    place = self.place_of_target(rule, when)
+                    through.setdefault(item.target, {}).setdefault(rule, place)
+        for target, found in through.items():
+            claims[target] = {**found, **claims.get(target, {})}
         active = {a: self.holders(rules) for a, rules in claims.items() if rules}
         return _targets(active), _targets(pending)
 
@@ -280,10 +318,12 @@ def run_event(state: RedirState, oracle: Oracle, kind: str, data: object) -> Cha
         if not known:
             return None
         resolver = known[which % len(known)]
-        oracle.reported.add((resolver, target))
+        report = Report(resolver, target)
+        if report not in oracle.history:
+            oracle.history.append(report)
         return state.add_ifunc_target(resolver, target)
     soname, function = data
-    oracle.history.append(Rule(0, soname, function, 0x999, 0, 0, 0, False))
+    oracle.history.append(Rule(0, 0, soname, function, 0x999, 0, 0, 0, False))
     return state.add_specification(soname, function, 0x999)
 
 

@@ -471,15 +471,64 @@ def test_an_ifunc_binds_what_its_resolver_returns() -> None:
 
 def test_two_ifuncs_with_one_target_are_judged_there() -> None:
     """memcpy and memmove share code: class 2018, priority 1 wins (docs/spec/redirection.md section 6)."""
+    for first, second, verdict in ((0x10, 0, Verdict.LOWER), (0, 0x10, Verdict.PREFERRED)):
+        state = RedirState()
+        state.add_object(make(W1, "_vgr20181ZZ_libcZdsoZa_memmove", "_vgr20180ZZ_libcZdsoZa_memcpy"))
+        memcpy, memmove = ifunc("memcpy@@GLIBC_2.14", 0), ifunc("memmove", 0x10)
+        state.add_object(make(LIB, memcpy, memmove, Symbol("impl", 0x100), soname="libc.so.6"))
+        state.add_ifunc_target(LIB + first, LIB + 0x100)
+        change = state.add_ifunc_target(LIB + second, LIB + 0x100)
+        assert bound(state) == {LIB + 0x100: W1}
+        assert [c.verdict for c in change.conflicts] == [verdict]
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 0x10), (0x10, 0)])
+@pytest.mark.parametrize("late", [False, True])
+def test_of_two_ifuncs_with_one_target_the_one_resolved_first_is_wrapped(
+    first: int, second: int, late: bool
+) -> None:
     state = RedirState()
-    state.add_object(make(W1, "_vgr20181ZZ_libcZdsoZa_memmove", "_vgr20180ZZ_libcZdsoZa_memcpy"))
-    memcpy, memmove = ifunc("memcpy@@GLIBC_2.14", 0), ifunc("memmove", 0x10)
-    state.add_object(make(LIB, memcpy, memmove, Symbol("impl", 0x100), soname="libc.so.6"))
-    state.add_ifunc_target(LIB + 0x10, LIB + 0x100)
-    assert bound(state) == {LIB + 0x100: W1}
-    change = state.add_ifunc_target(LIB, LIB + 0x100)
-    assert bound(state) == {LIB + 0x100: W1}
-    assert [c.verdict for c in change.conflicts] == [Verdict.PREFERRED]
+    libc = make(LIB, ifunc("memcpy", 0), ifunc("memmove", 0x10), Symbol("impl", 0x100), soname="libc.so.6")
+    wrappers = make(W1, "_vgw00000ZZ_libcZdsoZa_memcpy", "_vgw00000ZZ_libcZdsoZa_memmove")
+    state.add_object(libc if late else wrappers)
+    if not late:
+        state.add_object(libc)
+    state.add_ifunc_target(LIB + first, LIB + 0x100)
+    state.add_ifunc_target(LIB + second, LIB + 0x100)
+    if late:
+        state.add_object(wrappers)
+    assert bound(state) == {LIB + 0x100: W1 + first}
+    state.add_object(make(W2, "_vgw00000ZZ_libcZdsoZa_memcpy", "_vgw00000ZZ_libcZdsoZa_memmove"))
+    assert bound(state) == {LIB + 0x100: W1 + first}, "who holds it, holds it"
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize(
+    ("best", "other"),
+    [
+        (Symbol("open", 0, 0x10), Symbol("open64", 0, 0x10)),
+        (Symbol("a", 0, 0x10), Symbol("b", 0, 0x10)),
+        (Symbol("long_name", 0, 0x10), Symbol("short", 0, 0x20)),
+        (Symbol("sized", 0, 0x10), Symbol("not", 0)),
+        (Symbol("f@@V2", 0, 0x10), Symbol("g", 0, 0x10)),
+    ],
+)
+def test_the_wrapper_of_the_name_that_is_shown_holds(best: Symbol, other: Symbol, swapped: bool) -> None:
+    """Wherever the wrappers of one object lie; one that was there before stays."""
+    pair = [best, other][:: -1 if swapped else 1]
+    names = [symbol.name.partition("@")[0] for symbol in pair]
+    wrappers = make(W1, *(f"_vgw00000ZU_NONE_{name}" for name in names))
+    held = W1 + 0x10 * pair.index(best)
+    state = RedirState()
+    state.add_object(wrappers)
+    change = state.add_object(make(APP, *pair))
+    assert bound(state) == {APP: held}
+    assert [c.verdict for c in change.conflicts] == [Verdict.CONFLICT]
+    state = RedirState()
+    state.add_object(make(W2, f"_vgw00000ZU_NONE_{other.name}"))
+    state.add_object(make(APP, *pair))
+    state.add_object(wrappers)
+    assert bound(state) == {APP: W2}
 
 
 def test_the_better_claim_on_a_resolver_moves_its_targets() -> None:

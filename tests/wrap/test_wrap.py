@@ -58,6 +58,19 @@ def test_of_two_wrappers_in_an_object_the_higher_one_holds(
     check(guest, native="1\n", wrapped=wrapped, engines=(*ENGINES, "valgrind"))
 
 
+@pytest.mark.parametrize("swapped", [[], ["-DSWAPPED"]])
+@pytest.mark.parametrize(("first", "factor"), [([], 10), (["-DMOVE_FIRST"], 100)])
+def test_of_two_wrappers_for_two_names_of_a_function(
+    build: Build, check: Check, swapped: list[str], first: list[str], factor: int
+) -> None:
+    """Where they lie decides nothing then. The native engine is not told which name was resolved first."""
+    shared = ("-shared", "-fPIC", "-DLIBRARY", "-Wl,-soname,libshared.so")
+    library = build("shared.c", "ours", *shared, name="libshared.so")
+    lazily = ("-fno-toplevel-reorder", "-fplt", "-Wl,-z,lazy")
+    guest = build("shared.c", "ours", *lazily, str(library), f"-Wl,-rpath,{library.parent}", *swapped, *first)
+    check(guest, native="1 1 1 1\n", wrapped=f"10 10 {factor} {factor}\n", engines=(*JIT, "valgrind"))
+
+
 def arity_output(wrapped: bool) -> str:
     lines = []
     for n in range(13):
