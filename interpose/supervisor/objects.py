@@ -289,6 +289,10 @@ class Objects:
 
     def unmapped(self, addr: int, length: int) -> None:
         """A range with announced code was unmapped or replaced."""
+        if self._recall is not None:
+            # A core that starts now takes back what earlier runs' answers bound: it has to hear of what goes.
+            end = addr + length
+            self._change("unmapped", addr, end, lambda redir: redir.remove_range(addr, end))
         any_gone = self._forget(addr, addr + length)
         if self._symbolizer is not None:
             self._symbolizer.remove_mapping(addr, length)
@@ -297,8 +301,6 @@ class Objects:
         lib.ip_stable_del(addr, addr + length)
         lib.ip_keeps_stack_del(addr, addr + length)
         if self._recall is not None:
-            end = addr + length
-            self._change("unmapped", addr, end, lambda redir: redir.remove_range(addr, end))
             return
         if self._redir is None:
             return
