@@ -49,7 +49,7 @@ enum ip_req {
                          a3 = prot, a4 = device, a5 = inode (0: unknown), a6 =
                          a descriptor that may still be of the file, a7: the
                          program maps it shared and writable, too, data = path */
-    IP_R_UNMAPPED,    /* a0 = addr, a1 = len */
+    IP_R_UNMAPPED,    /* a0 = addr, a1 = len, a2: private anonymous memory takes its place */
     IP_R_LOADED,      /* program loaded: a0 = entry, a1 = phdr, a2 = interp base,
                          a3 = load bias of program, a4 = sp, a5 = brk base */
     IP_R_EXIT,        /* a0 = status, a6 = threads with errors disabled, a7 = pid of a

@@ -634,9 +634,10 @@ class Supervisor:
 
     def on_unmapped(self, slot: Any) -> None:
         self._code_changed()
-        self._keep_names(slot.a[0], slot.a[1])
-        _uncollected(lambda: self.objects.unmapped(slot.a[0], slot.a[1]))
-        self._late_tool.first_events().code_unmapped(slot.a[0], slot.a[1])
+        if not slot.a[2] or not self.objects.replaced(slot.a[0], slot.a[1]):
+            self._keep_names(slot.a[0], slot.a[1])
+            _uncollected(lambda: self.objects.unmapped(slot.a[0], slot.a[1]))
+            self._late_tool.first_events().code_unmapped(slot.a[0], slot.a[1])
 
     def _keep_names(self, start: int, length: int) -> None:
         """A range where code may be is about to become something else."""

@@ -287,6 +287,17 @@ class Objects:
         for resolver, target in resolved_targets(pending, self.redir.objects, file_of, self._read):
             self.ifunc_resolved(resolver, target)
 
+    def replaced(self, addr: int, length: int) -> bool:
+        """Private anonymous memory has taken the place of announced pages.
+
+        If there was code, the program moves it (to huge pages, as a rule): it keeps names and bindings, but
+        may change. If not, false: an object's data was mapped with its code at first.
+        """
+        if not self._by_address.within(addr, addr + length):
+            return False
+        lib.ip_stable_del(addr, addr + length)
+        return True
+
     def unmapped(self, addr: int, length: int) -> None:
         """A range with announced code was unmapped or replaced."""
         if self._recall is not None:

@@ -251,3 +251,14 @@ def test_indirect_functions_of_a_static_program(build: Build, check: Check) -> N
     # No object is libc there. (Valgrind cannot: there is nothing to preload its part of it into.)
     program = build("ifunc.c", "ours", "-fno-builtin", "-static")
     check(program, native=IFUNC, wrapped="20 30 3\n6 aaaaa 0\n", engines=JIT)
+
+
+@pytest.mark.parametrize("how", ["remap", "map", "writable"])
+def test_code_that_moves_to_anonymous_memory(build: Build, check: Check, run: Callable, how: str) -> None:
+    """As for huge pages: it keeps its wrapper, its replacements and its names, until it is unmapped."""
+    guest = build("moved.c", "ours", "-fno-toplevel-reorder")
+    check(guest, how, native="3 3 4\n", wrapped="103 103 104\n", engines=(*JIT, "valgrind"))
+    check(guest, how, "unmap", native="3 3 4\n3\n", wrapped="103 103 104\n3\n", engines=("none",))
+    told = run("memcheck", guest, how, "report").messages
+    assert "Invalid read of size 1" in told
+    assert sum(": read_behind (moved.c:" in line for line in told) == 1

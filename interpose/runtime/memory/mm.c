@@ -144,7 +144,11 @@ static long map_locked(struct tstate *ts, struct map_args *m, bool low) {
     } else if (s.mflags & MM_SHARED) {
         s.ino = mm_new_object();
     }
-    if (replace) mm_removed(ts, at, at + m->len, MM_WITH_SHADOW);
+    if (replace) {
+        bool anonymous = (m->flags & MAP_ANONYMOUS) && !(s.mflags & MM_SHARED) && s.prot;
+        if (anonymous && mm_replaced(ts, s.lo, s.hi)) s.mflags |= MM_ANNOUNCED;
+        mm_removed(ts, at, at + m->len, MM_WITH_SHADOW);
+    }
     mm_added(ts, &s, MM_WITH_SHADOW);
     return (long)at;
 }

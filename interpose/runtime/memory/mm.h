@@ -62,6 +62,12 @@ void mm_added(struct tstate *ts, const struct rt_seg *s, enum mm_shadow shadow);
 /* Host memory of [lo, hi) is gone or about to be replaced: drop translations,
  * shadow and table entries, tell Python. */
 void mm_removed(struct tstate *ts, u64 lo, u64 hi, enum mm_shadow shadow);
+/* Private anonymous memory is about to take the place of [lo, hi), before mm_removed: code that Python knows
+ * there keeps its names and bindings, for programs move theirs to huge pages so.  True if there is some; the new
+ * segment gets MM_ANNOUNCED then. */
+bool mm_replaced(struct tstate *ts, u64 lo, u64 hi);
+/* Tell Python that announced code of [lo, hi) has gone, or was replaced so. */
+void mm_tell_unmapped(struct tstate *ts, u64 lo, u64 hi, bool replaced);
 /* Unmap what the guest has in [lo, hi), and nothing else. */
 long mm_unmap(struct tstate *ts, u64 lo, u64 hi);
 /* Make addr a border between segments, so that pieces can be changed alone. */

@@ -16,6 +16,7 @@
 
 struct remap {
     u64 old, old_len, new_len, flags, dest;
+    bool keeps_code; /* takes the place of code that Python knows (mm_replaced) */
 };
 
 static bool flags_valid(const struct remap *m) {
@@ -55,6 +56,7 @@ static long move(struct tstate *ts, const struct remap *m, const struct rt_seg *
     bool stays = (m->flags & MREMAP_DONTUNMAP) != 0;
     s.lo = m->dest, s.hi = m->dest + m->new_len;
     if (s.lo < IP_IMAGES_HI) s.mflags |= MM_LOW;
+    if (m->keeps_code) s.mflags |= MM_ANNOUNCED;
     u64 more = m->new_len - (stays ? 0 : kept);
     if (!mm_within_limits(more, s.prot & PROT_WRITE ? more : 0)) return -ENOMEM;
     long r = sys5(__NR_mremap, (long)m->old, (long)m->old_len, (long)m->new_len,
@@ -109,12 +111,16 @@ static long remap(struct tstate *ts, struct remap *m) {
         if (m->dest == 0) m->dest = mm_place_high(m->new_len, RT_PAGE);
         if (m->dest == 0) return -ENOMEM;
     } else if (!mm_is_free(m->dest, m->dest + m->new_len)) {
+        bool anonymous = rt_segs[i].kind == RT_SEG_ANON && !(rt_segs[i].mflags & MM_SHARED) && rt_segs[i].prot;
+        m->keeps_code = anonymous && mm_replaced(ts, m->dest, m->dest + m->new_len);
         long r = mm_unmap(ts, m->dest, m->dest + m->new_len);
         if (r < 0) return r;
         i = mm_first(m->old);
     }
     struct rt_seg seg = rt_segs[i];
-    return move(ts, m, &seg);
+    long r = move(ts, m, &seg);
+    if (r < 0 && m->keeps_code) mm_tell_unmapped(ts, m->dest, m->dest + m->new_len, false);
+    return r;
 }
 
 long rt_sys_mremap(struct tstate *ts) {

@@ -266,6 +266,27 @@ void mm_added(struct tstate *ts, const struct rt_seg *s, enum mm_shadow shadow) 
     mm_join(s->lo, s->hi);
 }
 
+void mm_tell_unmapped(struct tstate *ts, u64 lo, u64 hi, bool replaced) {
+    struct ip_slot *slot = rt_slot(ts);
+    slot->a[0] = lo;
+    slot->a[1] = hi - lo;
+    slot->a[2] = replaced;
+    slot->len = 0;
+    rt_request_python(ts, IP_R_UNMAPPED);
+}
+
+bool mm_replaced(struct tstate *ts, u64 lo, u64 hi) {
+    bool any = false;
+    mm_split(lo);
+    mm_split(hi);
+    for (u32 i = mm_first(lo); i < rt_nsegs && rt_segs[i].lo < hi; i++) {
+        any |= (rt_segs[i].mflags & MM_ANNOUNCED) != 0;
+        rt_segs[i].mflags &= (u16)~MM_ANNOUNCED;
+    }
+    if (any) mm_tell_unmapped(ts, lo, hi, true);
+    return any;
+}
+
 void mm_removed(struct tstate *ts, u64 lo, u64 hi, enum mm_shadow shadow) {
     mm_split(lo);
     mm_split(hi);
@@ -280,11 +301,7 @@ void mm_removed(struct tstate *ts, u64 lo, u64 hi, enum mm_shadow shadow) {
     for (u32 i = first; i <= end; i++) {
         bool announced = i < end && (rt_segs[i].mflags & MM_ANNOUNCED);
         if (told.hi != 0 && (!announced || rt_segs[i].lo != told.hi)) {
-            struct ip_slot *slot = rt_slot(ts);
-            slot->a[0] = told.lo;
-            slot->a[1] = told.hi - told.lo;
-            slot->len = 0;
-            rt_request_python(ts, IP_R_UNMAPPED);
+            mm_tell_unmapped(ts, told.lo, told.hi, false);
             told.hi = 0;
         }
         if (announced) {

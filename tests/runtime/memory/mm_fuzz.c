@@ -55,6 +55,8 @@ static void request(u32 kind, const struct ip_slot *s) {
         if (kind == IP_R_MAPPED) {
             if (p->have & ANNOUNCED) fail("0x%lx announced twice", a);
             p->have |= ANNOUNCED;
+        } else if (s->a[2]) { /* replaced: to be revoked, all of it */
+            p->have |= ANNOUNCED;
         } else {
             if (!(p->have & ANNOUNCED)) fail("0x%lx revoked, never announced", a);
             p->have &= ~(u32)ANNOUNCED;
