@@ -127,7 +127,11 @@ CASES: list[tuple[Callable[[Writer], Any], str, str]] = [
         "64 48 89 0d 00 00 00 a3",
         "mov fs:[rip-0x5d000000], rcx",
     ),
-    (lambda w: w.put_store(4, w.addr(disp=8, seg=FS), R8), "64 44 89 05 00 00 00 a3", "mov fs:[rip-0x5d000000], r8d"),
+    (
+        lambda w: w.put_store(4, w.addr(disp=8, seg=FS), R8),
+        "64 44 89 05 00 00 00 a3",
+        "mov fs:[rip-0x5d000000], r8d",
+    ),
     (lambda w: w.put_store_imm(1, w.addr(RAX), 0xFF), "c6 00 ff", "mov byte ptr [rax], 0xff"),
     (lambda w: w.put_store_imm(2, w.addr(RAX), 0xFFFF), "66 c7 00 ff ff", "mov word ptr [rax], 0xffff"),
     (lambda w: w.put_setz(w.addr(R14, -16)), "41 0f 94 46 f0", "sete [r14-0x10]"),
