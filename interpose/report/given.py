@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 
 from interpose import system
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 _STANDARD = ("/dev/stdin", "/dev/stdout", "/dev/stderr")
 _NUMBERED = ("/dev/fd/", "/proc/self/fd/")
+
+_PATIENCE = 5.0  # seconds for the reader of a named pipe, who may come later
+_PAUSE = 0.01  # between looks whether one has come
 
 _kept: dict[str, int] = {}  # descriptors of ours by name; -1: there was none
 _texts: dict[str, str] = {}  # what was read, by name
@@ -49,11 +53,35 @@ def keep(words: Iterable[str]) -> set[int]:
     return {fd for fd in _kept.values() if fd >= 0}
 
 
-def open_for_writing(path: str, flags: int, mode: int) -> int:
-    """A descriptor of the file that a path names for the program. Raises OSError or ValueError."""
+def open_with_patience(path: str, flags: int, mode: int) -> int:
+    """A descriptor of a file that is written while the program runs. Raises OSError or ValueError.
+
+    Who reads a named pipe may come to it after us, but is not waited for for ever: what waits need not be
+    what is interrupted, and a pipe that was forgotten would keep both.
+    """
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fd = os.open(path, flags | os.O_NONBLOCK, mode)
+            break
+        except OSError as error:
+            if error.errno != errno.ENXIO or not stat.S_ISFIFO(os.stat(path).st_mode):
+                raise
+            if time.monotonic() >= until:
+                raise OSError(errno.ENXIO, "nobody reads from this pipe") from None
+            time.sleep(_PAUSE)
+    os.set_blocking(fd, True)
+    return fd
+
+
+def open_for_writing(path: str, flags: int, mode: int, *, patience: bool = False) -> int:
+    """A descriptor of the file that a path names for the program. Raises OSError or ValueError.
+
+    ``patience``: as :func:`open_with_patience`.
+    """
     fd = _kept.get(path)
     if fd is None:
-        return os.open(path, flags, mode)
+        return (open_with_patience if patience else os.open)(path, flags, mode)
     if fd < 0:
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
     return system.duplicate(fd, system.LOWEST_FD)

@@ -10,6 +10,7 @@ import time
 from interpose import __version__, system
 from interpose.errors import ListenerError, LogError, OptionError, tell
 from interpose.jit._native import lib
+from interpose.report.given import open_with_patience
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +23,7 @@ COPYRIGHT = "Copyright (C) 2026, by the interpose authors"
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PIECE = 4096  # PIPE_BUF: what a pipe takes at once when it says that it takes something
-_PATIENCE = 5.0  # seconds for a reader: one that does not come, or does not read once the program is gone
-_PAUSE = 0.01  # seconds between looks whether one has come
+_PATIENCE = 5.0  # seconds for a reader who does not read once the program is gone
 
 
 class FileNames:
@@ -121,22 +121,8 @@ def _folder() -> str:
 
 
 def _open_file(path: str, is_shared: bool) -> int:
-    """A log file.  Who reads a named pipe may come to it after us, but is not waited for for ever."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
-    flags |= 0 if is_shared else os.O_TRUNC
-    until = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            fd = os.open(path, flags, 0o644)
-            break
-        except OSError as error:
-            if error.errno != errno.ENXIO or not stat.S_ISFIFO(os.stat(path).st_mode):
-                raise
-            if time.monotonic() >= until:
-                raise OSError(errno.ENXIO, "nobody reads from this pipe") from None
-            time.sleep(_PAUSE)
-    os.set_blocking(fd, True)
-    return fd
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY
+    return open_with_patience(path, flags | (0 if is_shared else os.O_TRUNC), 0o644)
 
 
 def open_destination(

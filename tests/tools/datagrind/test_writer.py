@@ -9,6 +9,7 @@ import select
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -99,6 +100,24 @@ def test_pieces_in_the_order_in_which_they_are_queued(out: OutputFile, program: 
     out.close()
     assert Path(out.path).read_bytes() == expected
     assert len(expected) > 2 * (4 << 20)
+
+
+def test_a_pipe_waits_for_its_reader_for_a_while(
+    tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    monkeypatch.setattr("interpose.report.given._PATIENCE", 0.05)
+    with pytest.raises(OSError, match="nobody reads from this pipe"):
+        OutputFile(str(fifo), said.append)
+    monkeypatch.setattr("interpose.report.given._PATIENCE", 60)
+    got: list[bytes] = []
+    reader = threading.Timer(0.2, lambda: got.append(fifo.read_bytes()))
+    reader.start()
+    out = OutputFile(str(fifo), said.append)
+    out.close()
+    reader.join()
+    assert (got, said) == ([HEADER], [])
 
 
 def test_a_piece_is_free_when_it_is_written(tmp_path: Path, said: list[str]) -> None:
