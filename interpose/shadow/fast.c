@@ -411,8 +411,10 @@ static bool plain_destination(struct tstate *ts, const struct ip_insn *in, u32 n
     return true;
 }
 
-/* Sums and logic of a general register or a word of memory, which meet undefined bits most: with nothing but what they
- * need. */
+static enum tk_shift shift_of(u32 mnem) { return mnem == IP_MN_SHL ? TK_SHL : mnem == IP_MN_SHR ? TK_SHR : TK_SAR; }
+
+/* Sums, logic and shifts of a general register or a word of memory, which meet undefined bits most: with nothing but
+ * what they need. */
 static bool plain(struct tstate *ts, const struct ip_insn *in) {
     const struct ip_operand *d = &in->ops[0];
     u32 n = d->size, origin;
@@ -434,6 +436,14 @@ static bool plain(struct tstate *ts, const struct ip_insn *in) {
     case IP_MN_DEC:
         f = tk_fl_step(a, in->mnem == IP_MN_DEC, n, ts->vflags & TK_B, ts->rflags & IP_FL_CF, &r.u);
         goto flags;
+    case IP_MN_SHL:
+    case IP_MN_SHR:
+    case IP_MN_SAR: {
+        u64 k = in->n_ops == 2 ? b.v & (n == 8 ? 63 : 31) : 1;
+        if (!k || (in->n_ops == 2 && in->ops[1].kind != IP_OP_IMM)) return false;
+        f = tk_fl_shift(a, (unsigned)k, shift_of(in->mnem), n, ts->rflags & IP_FL_OF, &r.u);
+        goto flags;
+    }
     default: return false;
     }
     f = r.u ? tk_fl_logic(r.v, r.u, n) : 0;
@@ -611,7 +621,10 @@ static enum settled move(struct tstate *ts, const struct ip_insn *in) {
     case IP_MN_XOR:
     case IP_MN_TEST:
     case IP_MN_INC:
-    case IP_MN_DEC: return !in->vec_write && plain(ts, in) ? YES : OTHER;
+    case IP_MN_DEC:
+    case IP_MN_SHL:
+    case IP_MN_SHR:
+    case IP_MN_SAR: return !in->vec_write && plain(ts, in) ? YES : OTHER;
     case IP_MN_LEA: return plain_lea(ts, in) ? YES : OTHER;
     default: return ip_moves_vector(in->mnem) ? (enum settled)move_vec(ts, in) : OTHER;
     }

@@ -25,57 +25,59 @@ static tkval count_operand(struct tk *t, unsigned i, unsigned n) {
     return c;
 }
 
-enum { SHL, SHR, SAR };
-
 /* Zero is zero, however far it is shifted: the upper halves of wide integers often are. */
 static bool stays(tkval a, u64 m, bool arithmetic) { return !a.u && (!a.v || (arithmetic && a.v == m)); }
 
-static void shift(struct tk *t, int how) {
-    unsigned n = t->in->ops[0].size, bits = 8 * n;
-    u64 m = tk_mask(n);
-    tkval a = tk_rd(t, 0), c = count_operand(t, 1, n);
-    if (c.u) {
-        tk_wr(t, 0, stays(a, m, how == SAR) ? 0 : m);
-        tk_set_flags(t, TK_ALL);
-        return;
-    }
-    unsigned k = (unsigned)c.v;
-    if (!k) { /* nothing changes, but a 32-bit register is zero-extended */
-        tk_wr(t, 0, a.u);
-        return;
-    }
-    u64 ru, rv, cu, cv;
-    if (how == SHL) {
-        ru = a.u << k & m;
+u8 tk_fl_shift(tkval a, unsigned k, enum tk_shift how, unsigned n, bool overflow, u64 *ru) {
+    unsigned bits = 8 * n, top = bits - 1;
+    u64 m = tk_mask(n), rv, cu, cv;
+    if (how == TK_SHL) {
+        *ru = a.u << k & m;
         rv = a.v << k & m;
         cu = k <= bits ? a.u >> (bits - k) & 1 : 0;
         cv = k <= bits ? a.v >> (bits - k) & 1 : 0;
     } else {
-        u64 su = how == SAR ? tk_sext(a.u, n) : a.u, sv = how == SAR ? tk_sext(a.v, n) : a.v;
-        ru = (how == SAR ? (u64)((i64)su >> k) : su >> k) & m;
-        rv = (how == SAR ? (u64)((i64)sv >> k) : sv >> k) & m;
-        cu = (how == SAR ? (u64)((i64)su >> (k - 1)) : su >> (k - 1)) & 1;
-        cv = (how == SAR ? (u64)((i64)sv >> (k - 1)) : sv >> (k - 1)) & 1;
+        u64 su = how == TK_SAR ? tk_sext(a.u, n) : a.u, sv = how == TK_SAR ? tk_sext(a.v, n) : a.v;
+        *ru = (how == TK_SAR ? (u64)((i64)su >> k) : su >> k) & m;
+        rv = (how == TK_SAR ? (u64)((i64)sv >> k) : sv >> k) & m;
+        cu = (how == TK_SAR ? (u64)((i64)su >> (k - 1)) : su >> (k - 1)) & 1;
+        cv = (how == TK_SAR ? (u64)((i64)sv >> (k - 1)) : sv >> (k - 1)) & 1;
     }
     bool uo, o;
-    unsigned top = bits - 1;
     if (k != 1) { /* the CPU's choice */
         uo = a.u != 0;
         o = false;
-        if (how != SAR && k > bits) cu = a.u != 0;
-    } else if (how == SHL) {
-        uo = (ru >> top & 1) | cu;
+        if (how != TK_SAR && k > bits) cu = a.u != 0;
+    } else if (how == TK_SHL) {
+        uo = (*ru >> top & 1) | cu;
         o = (rv >> top & 1) ^ cv;
-    } else if (how == SHR) {
+    } else if (how == TK_SHR) {
         uo = a.u >> top & 1;
         o = a.v >> top & 1;
     } else {
         uo = o = false;
     }
     if (k != 1 && !uo) /* defined, but its value is not known here */
-        o = tk_flag(t, IP_FL_OF);
-    u8 f = tk_fl_make(rv, ru, n, cu, cv, uo, o);
+        o = overflow;
+    u8 f = tk_fl_make(rv, *ru, n, cu, cv, uo, o);
     if (k != 1 && f) f |= (u8)((f & TK_S || uo ? TK_L : 0) | (f & (TK_S | TK_Z) || uo ? TK_LE : 0));
+    return f;
+}
+
+static void shift(struct tk *t, enum tk_shift how) {
+    unsigned n = t->in->ops[0].size;
+    u64 m = tk_mask(n), ru;
+    tkval a = tk_rd(t, 0), c = count_operand(t, 1, n);
+    if (c.u) {
+        tk_wr(t, 0, stays(a, m, how == TK_SAR) ? 0 : m);
+        tk_set_flags(t, TK_ALL);
+        return;
+    }
+    if (!c.v) { /* nothing changes, but a 32-bit register is zero-extended */
+        tk_wr(t, 0, a.u);
+        return;
+    }
+    u8 f = tk_fl_shift(a, (unsigned)c.v, how, n, tk_flag(t, IP_FL_OF), &ru);
     tk_wr(t, 0, ru);
     tk_set_flags(t, f);
 }
@@ -400,9 +402,9 @@ static void crc32(struct tk *t) {
 bool tk_bits(struct tk *t) {
     switch (t->in->mnem) {
     case IP_MN_SHL:
-    case IP_MN_SAL: shift(t, SHL); return true;
-    case IP_MN_SHR: shift(t, SHR); return true;
-    case IP_MN_SAR: shift(t, SAR); return true;
+    case IP_MN_SAL: shift(t, TK_SHL); return true;
+    case IP_MN_SHR: shift(t, TK_SHR); return true;
+    case IP_MN_SAR: shift(t, TK_SAR); return true;
     case IP_MN_ROL: rotate(t, ROL); return true;
     case IP_MN_ROR: rotate(t, ROR); return true;
     case IP_MN_RCL: rotate(t, RCL); return true;
