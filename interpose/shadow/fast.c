@@ -441,7 +441,7 @@ static bool plain(struct tstate *ts, const struct ip_insn *in) {
     case IP_MN_SAR: {
         u64 k = in->n_ops == 2 ? b.v & (n == 8 ? 63 : 31) : 1;
         if (!k || (in->n_ops == 2 && in->ops[1].kind != IP_OP_IMM)) return false;
-        f = tk_fl_shift(a, (unsigned)k, shift_of(in->mnem), n, ts->rflags & IP_FL_OF, &r.u);
+        f = tk_fl_shift(a, (unsigned)k, shift_of(in->mnem), n, &r.u);
         goto flags;
     }
     default: return false;

@@ -133,9 +133,9 @@ u8 tk_fl_sub(tkval a, tkval b, tkval c, unsigned n, u64 *ru);
 /* a + a + c, both sides being one register. */
 u8 tk_fl_double(tkval a, tkval c, unsigned n, u64 *ru);
 u8 tk_fl_step(tkval a, bool sub, unsigned n, bool ub, bool b, u64 *ru);
-/* By k bits, which is not 0; overflow: what OF is taken for where the CPU chooses it. */
+/* By k bits, which is not 0. */
 enum tk_shift { TK_SHL, TK_SHR, TK_SAR };
-u8 tk_fl_shift(tkval a, unsigned k, enum tk_shift how, unsigned n, bool overflow, u64 *ru);
+u8 tk_fl_shift(tkval a, unsigned k, enum tk_shift how, unsigned n, u64 *ru);
 /* Pair bits after each of CF PF ZF SF OF (IP_FL_*) has V bit in `u`, value in `v`. */
 u8 tk_fl_of_bits(u64 v, u64 u);
 /* V bits of the flags word for vflags f. */

@@ -28,7 +28,7 @@ static tkval count_operand(struct tk *t, unsigned i, unsigned n) {
 /* Zero is zero, however far it is shifted: the upper halves of wide integers often are. */
 static bool stays(tkval a, u64 m, bool arithmetic) { return !a.u && (!a.v || (arithmetic && a.v == m)); }
 
-u8 tk_fl_shift(tkval a, unsigned k, enum tk_shift how, unsigned n, bool overflow, u64 *ru) {
+u8 tk_fl_shift(tkval a, unsigned k, enum tk_shift how, unsigned n, u64 *ru) {
     unsigned bits = 8 * n, top = bits - 1;
     u64 m = tk_mask(n), rv, cu, cv;
     if (how == TK_SHL) {
@@ -57,8 +57,6 @@ u8 tk_fl_shift(tkval a, unsigned k, enum tk_shift how, unsigned n, bool overflow
     } else {
         uo = o = false;
     }
-    if (k != 1 && !uo) /* defined, but its value is not known here */
-        o = overflow;
     u8 f = tk_fl_make(rv, *ru, n, cu, cv, uo, o);
     if (k != 1 && f) f |= (u8)((f & TK_S || uo ? TK_L : 0) | (f & (TK_S | TK_Z) || uo ? TK_LE : 0));
     return f;
@@ -77,7 +75,7 @@ static void shift(struct tk *t, enum tk_shift how) {
         tk_wr(t, 0, a.u);
         return;
     }
-    u8 f = tk_fl_shift(a, (unsigned)c.v, how, n, tk_flag(t, IP_FL_OF), &ru);
+    u8 f = tk_fl_shift(a, (unsigned)c.v, how, n, &ru);
     tk_wr(t, 0, ru);
     tk_set_flags(t, f);
 }
