@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
+from interpose.errors import InterposeError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -36,7 +38,8 @@ def _library() -> tuple[Any, Any]:
         return ffi, lib
     spec = _spec()
     if spec is None or spec.submodule_search_locations is None:
-        raise ModuleNotFoundError("No module named 'symbolic'", name=name)
+        text = "source lines need the package 'symbolic', which is not installed (pip install symbolic)"
+        raise InterposeError(text)
     package = type(sys)(name)
     package.__path__ = list(spec.submodule_search_locations)
     sys.modules[name] = package
