@@ -372,16 +372,24 @@ static bool plain_operands(struct tk *t) {
     return true;
 }
 
+/* The memory operand of those below, if it is the program's (at: where). */
+static bool plain_memory(struct tstate *ts, const struct ip_insn *in, u32 n, u64 *at, tkval *value, u32 *origin) {
+    struct vbits v;
+    if (!address(ts, in, at) || !load_at(ts, *at, n, &v)) return false;
+    *value = (tkval){0, v.w[0]};
+    tk_value(*at, n, &value->v);
+    *origin = v.origin;
+    return true;
+}
+
 /* The second operand of those below: a register, an immediate, or memory that is the program's. */
 static bool plain_source(struct tstate *ts, const struct ip_insn *in, u32 n, tkval *b, u32 *origin) {
     const struct ip_operand *s = &in->ops[1];
     if (s->kind == IP_OP_MEM) {
-        struct vbits v;
         u64 at;
-        if (s->size != n || !address(ts, in, &at) || !load_at(ts, at, n, &v)) return false;
-        *b = (tkval){0, v.w[0]};
-        tk_value(at, n, &b->v);
-        if (v.origin) *origin = origin_newer(*origin, v.origin);
+        u32 of_memory;
+        if (s->size != n || !plain_memory(ts, in, n, &at, b, &of_memory)) return false;
+        if (of_memory) *origin = origin_newer(*origin, of_memory);
         return true;
     }
     if (s->kind == IP_OP_IMM) {
@@ -397,14 +405,7 @@ static bool plain_source(struct tstate *ts, const struct ip_insn *in, u32 n, tkv
 /* The first operand of those below, a register or memory that is the program's (at: where). */
 static bool plain_destination(struct tstate *ts, const struct ip_insn *in, u32 n, u64 *at, tkval *a, u32 *origin) {
     const struct ip_operand *d = &in->ops[0];
-    if (d->kind == IP_OP_MEM) {
-        struct vbits v;
-        if (!address(ts, in, at) || !load_at(ts, *at, n, &v)) return false;
-        *a = (tkval){0, v.w[0]};
-        tk_value(*at, n, &a->v);
-        *origin = v.origin;
-        return true;
-    }
+    if (d->kind == IP_OP_MEM) return plain_memory(ts, in, n, at, a, origin);
     if (d->kind != IP_OP_GPR || d->high8 || d->reg == IP_RSP) return false;
     *a = (tkval){low(ts->gpr[d->reg], n), low(ts->vgpr[d->reg], n)};
     *origin = gpr_origin(ts, d->reg);
@@ -422,7 +423,7 @@ static bool plain(struct tstate *ts, const struct ip_insn *in) {
     tkval a, b, r;
     const tkval none = {0, 0};
     u8 f;
-    if (n > 8 || !plain_destination(ts, in, n, &at, &a, &origin)) return false;
+    if (n > 8 || in->n_ops > 2 || !plain_destination(ts, in, n, &at, &a, &origin)) return false;
     if (in->n_ops == 2 && !plain_source(ts, in, n, &b, &origin)) return false;
     switch (in->mnem) {
     case IP_MN_AND:

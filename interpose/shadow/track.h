@@ -132,6 +132,7 @@ u8 tk_fl_add(tkval a, tkval b, tkval c, unsigned n, u64 *ru);
 u8 tk_fl_sub(tkval a, tkval b, tkval c, unsigned n, u64 *ru);
 /* a + a + c, both sides being one register. */
 u8 tk_fl_double(tkval a, tkval c, unsigned n, u64 *ru);
+/* a + 1 or a - 1, whose carry is what it was (ub: undefined, b). */
 u8 tk_fl_step(tkval a, bool sub, unsigned n, bool ub, bool b, u64 *ru);
 /* By k bits, which is not 0. */
 enum tk_shift { TK_SHL, TK_SHR, TK_SAR };

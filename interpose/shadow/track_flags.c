@@ -84,7 +84,6 @@ u8 tk_fl_double(tkval a, tkval c, unsigned n, u64 *ru) {
     return set(f, TK_LE, or_u(f & TK_Z, !r, us, s));
 }
 
-/* inc and dec: the carry, of which ub and b tell, is kept. */
 u8 tk_fl_step(tkval a, bool sub, unsigned n, bool ub, bool b, u64 *ru) {
     const tkval one = {1, 0}, none = {0, 0};
     u8 f = arith(a, one, none, n, ru, sub);
