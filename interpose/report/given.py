@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _STANDARD = ("/dev/stdin", "/dev/stdout", "/dev/stderr")
 _NUMBERED = ("/dev/fd/", "/proc/self/fd/")
 
+_WRITING = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY
 _PATIENCE = 5.0  # seconds for the reader of a named pipe, who may come later
 _PAUSE = 0.01  # between looks whether one has come
 
@@ -74,25 +75,38 @@ def open_with_patience(path: str, flags: int, mode: int) -> int:
     return fd
 
 
-def open_for_writing(path: str, flags: int, mode: int, *, patience: bool = False) -> int:
-    """A descriptor of the file that a path names for the program. Raises OSError or ValueError.
-
-    ``patience``: as :func:`open_with_patience`.
-    """
+def _kept_file(path: str) -> int | None:
+    """A descriptor of our own of what was kept by that name; None: nothing was. Raises OSError."""
     fd = _kept.get(path)
     if fd is None:
-        return (open_with_patience if patience else os.open)(path, flags, mode)
+        return None
     if fd < 0:
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
     return system.duplicate(fd, system.LOWEST_FD)
+
+
+def open_for_writing(path: str, mode: int, *, patience: bool = False) -> int:
+    """A descriptor of the file that a path names for the program, emptied. Raises OSError or ValueError.
+
+    A named pipe that nobody reads is an error, for no wait would end; ``patience``: as
+    :func:`open_with_patience`.
+    """
+    fd = _kept_file(path)
+    if fd is not None:
+        return fd
+    if patience:
+        return open_with_patience(path, _WRITING, mode)
+    return os.open(path, _WRITING | os.O_NONBLOCK, mode)
 
 
 def read(path: str) -> str:
     """The text of a file that an option names. Raises OSError or ValueError."""
     if path in _texts:
         return _texts[path]
-    source = path if path not in _kept else open_for_writing(path, os.O_RDONLY, 0)
-    with open(source, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+    kept = _kept_file(path)
+    with open(
+        path if kept is None else kept, encoding="utf-8", errors="surrogateescape", newline="\n"
+    ) as file:
         text = file.read()
         is_plain = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
     if not is_plain or _number(path) is not None:

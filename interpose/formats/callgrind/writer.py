@@ -16,7 +16,7 @@ _FLUSH = 1 << 16
 
 def _text(value: str) -> str:
     """What can stand in one line: a line's end within it is shown, and blanks before it are not read."""
-    return _shown(value).lstrip(" \t")
+    return shown(value).lstrip(" \t")
 
 
 def _is_like_compressed(name: str) -> bool:
@@ -24,7 +24,8 @@ def _is_like_compressed(name: str) -> bool:
     return name.startswith("(") and "0" <= name[1:2] <= "9"
 
 
-def _shown(value: str) -> str:
+def shown(value: str) -> str:
+    """Text that may hold line ends, in the place of one line."""
     return value.replace("\n", "\\n").replace("\r", "\\r")
 
 
@@ -113,7 +114,7 @@ class Writer:
             self._put(f"{key}: {_text(value)}\n")
         self._put("\n")
         for key, value in descriptions:
-            self._put(f"desc: {_text(key)}: {_shown(value)}\n")
+            self._put(f"desc: {_text(key)}: {shown(value)}\n")
         self._put(f"\npositions: {' '.join(self._positions)}\n")
         for event in event_types:
             self._put(f"event: {_text(event.text())}\n")

@@ -42,12 +42,9 @@ _EVENTS = {
 }
 
 
-_WRITING = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
-
-
 def _opened(path: str) -> BinaryIO:
     """A file for a profile, of its user's alone; a FIFO only if somebody reads it, for no wait would end."""
-    fd = open_for_writing(path, _WRITING, 0o600)
+    fd = open_for_writing(path, 0o600)
     os.set_blocking(fd, True)
     return open(fd, "wb")
 

@@ -37,8 +37,7 @@ class OutputFile:
         self.path = path
         self._owner = os.getpid()
         self._say = say
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY
-        self._fd = open_for_writing(path, flags, 0o666, patience=True)
+        self._fd = open_for_writing(path, 0o666, patience=True)
         self._writer = lib.dg_writer_new(self._fd, stat.S_ISREG(os.fstat(self._fd).st_mode))
         if self._writer == ffi.NULL:
             os.close(self._fd)

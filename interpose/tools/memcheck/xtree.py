@@ -9,6 +9,7 @@ import os
 from itertools import pairwise
 
 from interpose.errors import InterposeError
+from interpose.formats.callgrind.writer import shown
 from interpose.report.given import open_for_writing
 from interpose.report.stack import ResolvedFrame, describe_frame
 
@@ -64,11 +65,6 @@ _PLACE = {State.REACHABLE: 0, State.POSSIBLE: 1, State.INDIRECT: 2, State.DEFINI
 _N = len(_BYTES) + len(_BLOCKS)
 
 
-def _in_line(text: str) -> str:
-    """Text that may hold line ends, in the place of one line."""
-    return text.replace("\n", "\\n").replace("\r", "\\r")
-
-
 class _Names:
     """Files or functions, each written out once and by number from then on."""
 
@@ -78,11 +74,11 @@ class _Names:
 
     def __getitem__(self, name: str) -> str:
         if not self._compress:
-            return _in_line(name)
+            return shown(name)
         if name in self._numbers:
             return f"({self._numbers[name]})"
         self._numbers[name] = number = len(self._numbers) + 1
-        return f"({number}) {_in_line(name)}"
+        return f"({number}) {shown(name)}"
 
 
 def _file(frame: ResolvedFrame) -> str:
@@ -250,15 +246,14 @@ def write_tree(tool: Tool, path: str, events: Events, costs: Costs, may_be_massi
     core = tool.config.core
     tool.supervisor.symbolizer.want_directories()
     tool.resolver.forget()
-    cmd = _in_line(" ".join(tool.supervisor.session.argv))
+    cmd = shown(" ".join(tool.supervisor.session.argv))
     if may_be_massif and ".ms" in os.path.basename(path):
         lines = massif_lines(tool.resolver, events, costs, cmd, tool.log.milliseconds())
     else:
         pid = tool.supervisor.client.pid
         lines = tree_lines(tool.resolver, events, costs, pid, cmd, core.xtree_compress_strings)
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
-        fd = open_for_writing(path, flags, 0o644)
+        fd = open_for_writing(path, 0o644)
         with open(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.writelines(line + "\n" for line in lines)
     except (OSError, ValueError) as error:
