@@ -192,8 +192,11 @@ static u64 number(const char *s) {
     return v;
 }
 
+/* Populated: a store to a read-only page that nothing has read yet faults as "not present" (err bit 0 clear),
+ * and whether something has read it is no part of what a case leaves behind. */
 static void map_at(u64 addr, u64 len, u64 prot, u64 flags, long fd, u64 off) {
-    long r = sys6(__NR_mmap, addr, len, prot, flags | MAP_FIXED | MAP_PRIVATE, (u64)fd, off);
+    flags |= MAP_FIXED | MAP_PRIVATE | MAP_POPULATE;
+    long r = sys6(__NR_mmap, addr, len, prot, flags, (u64)fd, off);
     if ((u64)r != addr) die("guest: cannot map\n");
 }
 
