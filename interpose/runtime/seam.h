@@ -151,5 +151,7 @@ bool rt_call_is_unwrapped(struct tstate *ts);
 /* ---- the tables of translations, for the channel */
 /* Forget fast-table entries (all of them). */
 void rt_flush_fast(void);
+/* The table of indirect jumps is new.  Its pages are not looked at first: each look would be one fault more. */
+void rt_fill_fast(void);
 
 #endif

@@ -13,6 +13,9 @@
 #define NR_fstat         5
 #define NR_mmap          9
 #define NR_munmap        11
+#define NR_pwritev       296
+#define NR_prlimit64     302
+#define RLIMIT_FSIZE_    1
 #define NR_fcntl         72
 #define NR_openat        257
 #define NR_dup3          292
@@ -31,6 +34,7 @@
 #define LONGEST (256ull << 20)
 /* The file doubles with each so many mappings: 2 TiB of undefined blocks fit in half of what the kernel allows. */
 #define CROWD 4096u
+#define PARTS 128 /* written at once */
 /* Between two looks at how many there are. */
 #define LOOK_EACH 2048u
 
@@ -42,17 +46,41 @@ static u32 since_look;
 
 static bool failed(long r) { return r < 0 && r >= -4095; }
 
+/* At the beginning of the file.  Written they take a third of the time that stores to a mapping would, a fault for each
+ * page, which is a thirtieth of a short run.  Returns how many were written: none where a limit on files is in the way,
+ * for who goes beyond one is sent a signal. */
+static u64 write_ones(long fd, u64 ones) {
+    static u8 some[4 * RT_PAGE];
+    struct {
+        const u8 *base;
+        u64 n;
+    } parts[PARTS];
+    u64 at = 0, limit[2];
+    if (sys4(NR_prlimit64, 0, RLIMIT_FSIZE_, 0, (long)limit) || limit[0] < ones) return 0;
+    memset(some, 0xff, sizeof some);
+    for (u32 i = 0; i < PARTS; i++) parts[i].base = some, parts[i].n = sizeof some;
+    while (at < ones) {
+        u64 left = (ones - at) / sizeof some;
+        long n = sys4(NR_pwritev, fd, (long)parts, (long)(left < PARTS ? left : PARTS), (long)at);
+        if (n <= 0) break;
+        at += (u64)n / RT_PAGE * RT_PAGE;
+    }
+    return at;
+}
+
 /* With so many bytes of ones; its number, or what went wrong. */
 static long new_file(u64 bytes, u64 ones) {
     long fd = rt_memory_file("interpose-ones", bytes);
     if (failed(fd)) return fd;
-    long p = sys6(NR_mmap, 0, (long)ones, PROT_RW, MAP_SHARED, fd, 0);
+    u64 written = write_ones(fd, ones), rest = ones - written;
+    if (!rest) return fd;
+    long p = sys6(NR_mmap, 0, (long)rest, PROT_RW, MAP_SHARED, fd, (long)written);
     if (failed(p)) {
         sys1(NR_close, fd);
         return p;
     }
-    sh_fill((u64)p, 0xff, ones);
-    sys2(NR_munmap, p, (long)ones);
+    sh_fill((u64)p, 0xff, rest);
+    sys2(NR_munmap, p, (long)rest);
     return fd;
 }
 

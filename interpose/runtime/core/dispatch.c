@@ -43,6 +43,11 @@ static u64 fast_epoch;
 /* Without chaining every block is entered from C. */
 static u64 empty_entry(void) { return rt.flags & IP_C_NO_CHAIN ? (u64)rt_miss_stub : (u64)rt_find_stub; }
 
+void rt_fill_fast(void) {
+    u64 empty = empty_entry();
+    for (u32 i = 0; i < 1u << IP_FAST_BITS; i++) fast[i] = empty;
+}
+
 void rt_flush_fast(void) {
     u64 empty = empty_entry();
     __atomic_fetch_add(&fast_epoch, 1, __ATOMIC_SEQ_CST);

@@ -77,7 +77,7 @@ void rt_main(u64 *sp) {
     rt_cache_for_perf();
     rt.pid = (u32)sys0(__NR_getpid);
     rt.chan->client_pid = rt.pid;
-    rt_flush_fast();
+    rt_fill_fast();
 
     u64 *sym = rt.chan->rt_symbols;
     sym[IP_SYM_INDIRECT_MISS] = (u64)(rt.flags & IP_C_NO_CHAIN ? rt_miss_stub : rt_find_stub);
