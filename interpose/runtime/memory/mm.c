@@ -20,8 +20,8 @@
 #define HUGE_SHIFT_BITS 26 /* MAP_HUGE_SHIFT */
 #define HUGE_DEFAULT    (2ull << 20)
 #define CAP_IPC_LOCK_   14
-#define ST_NOEXEC_      8 /* statfs(2), f_flags */
-#define LOWEST_HINT     0x10000ull
+#define ST_NOEXEC_      8          /* statfs(2), f_flags */
+#define LOWEST_HINT     0x10000ull /* lower ones are raised to it, as by the kernel */
 #define TASK_END        0x7ffffffff000ull
 #define GROW_LIMIT      (8ull << 20) /* how far a MAP_GROWSDOWN mapping may be behind */
 #define GROW_GAP        (1ull << 20) /* the kernel's stack_guard_gap */
@@ -66,8 +66,7 @@ static u64 alignment_of(const struct map_args *m) {
 }
 
 static u64 choose_place(const struct map_args *m, bool low, u64 align) {
-    if (m->addr >= LOWEST_HINT && m->addr % align == 0 && mm_allowed(m->addr, m->len) &&
-        mm_is_free(m->addr, m->addr + m->len))
+    if (m->addr && m->addr % align == 0 && mm_allowed(m->addr, m->len) && mm_is_free(m->addr, m->addr + m->len))
         return m->addr;
     u64 at = m->flags & MAP_32BIT ? mm_place_32bit(m->len, align) : low ? mm_place_low(m->len, align) : 0;
     if (at == 0 && !(m->flags & MAP_32BIT)) {
@@ -111,6 +110,7 @@ static long map_locked(struct tstate *ts, struct map_args *m, bool low) {
         if (replace && (m->flags & MAP_FIXED_NOREPLACE)) return -EEXIST;
     } else {
         m->addr = RT_ROUND_DOWN(m->addr, RT_PAGE);
+        if (m->addr && m->addr < LOWEST_HINT) m->addr = LOWEST_HINT;
         at = choose_place(m, low, m->flags & MAP_HUGETLB ? alignment_of(m) : RT_PAGE);
         if (at == 0) return -ENOMEM;
     }
