@@ -287,6 +287,8 @@ enum ip_sym {
     IP_SYM_MOVES,         /* entry 0 (enum ip_move) of those that settle IP_XS_TRACK of plain moves in assembly.  The
                              address in RCX, RCX in its slot, tstate.acc_info: what and where, tstate.target: where to
                              go on */
+    IP_SYM_ARITH,         /* entry 0 (IP_AR_*) of those that settle IP_XS_TRACK of sums and their like in assembly: RBX
+                             and RCX, in their slots, have operands, tstate.target says where to go on */
     IP_SYM_ARRIVE,       /* slow path of IP_XS_ARRIVE: in RCX the template's address, in RDX the ct_where that it wants,
                             RCX and RDX in slots, tstate.resume: where to go on */
     IP_SYM_ARRIVE_FLAGS, /* the same; keeps the flags */

@@ -77,6 +77,32 @@ enum ip_move {
 #define IP_MOVES_STEP     16       /* bytes from one's entry to the next one's */
 #define IP_MOVE_DEFINED   0xffffff /* tstate.acc_info there: bits of umask that must be clear, and above them */
 #define IP_MOVE_REG_SHIFT 24       /* the register's number */
+/* Entries of IP_SYM_ARITH, by operation, form and size (1, 4, 8 bytes) of the operands.  Forms: two registers; a
+   register and a number; a register and memory. */
+enum ip_arith_op { IP_AR_ADD, IP_AR_SUB, IP_AR_AND, IP_AR_OR, IP_AR_XOR, IP_AR_ALU_END };
+enum ip_arith_form { IP_AR_REG, IP_AR_NUMBER, IP_AR_MEM, IP_AR_FORMS };
+enum ip_arith_shift { IP_AR_SHL, IP_AR_SHR, IP_AR_SAR, IP_AR_ROL, IP_AR_ROR, IP_AR_SHIFTS_END };
+#define IP_AR_SIZES 3
+#define IP_AR_IMUL  45 /* by form and size, of 4 and 8 bytes; a number is in tstate.acc_addr, RCX is the register */
+#define IP_AR_SHIFT 51 /* of a register by RCX */
+#define IP_AR_NEG   66
+#define IP_AR_COPY  69 /* enum ip_arith_copy */
+#define IP_AR_LEA   79 /* RCX and acc_addr, of 4 and 8 bytes; the same with register acc_info shifted by acc_kind */
+#define IP_AR_END   83
+enum ip_arith_copy {
+    IP_AR_MOV1,
+    IP_AR_MOV4,
+    IP_AR_MOV8,
+    IP_AR_ZX1,
+    IP_AR_ZX2,
+    IP_AR_SX1_4,
+    IP_AR_SX1_8,
+    IP_AR_SX2_4,
+    IP_AR_SX2_8,
+    IP_AR_SX4_8,
+    IP_AR_COPY_END
+};
+#define IP_ARITH_STEP 16 /* bytes from one's entry to the next one's */
 /* Entries of IP_SYM_STORES: for 1 << n bytes where flags are dead, the same where they are not, for any other size. */
 #define IP_STORES_FLAGS 7
 #define IP_STORES_ANY   14

@@ -113,6 +113,10 @@ void em_restore_all(struct writer *w, uint16_t regs);
 bool em_may_overwrite(const struct em *m, const struct uinstr *u);
 void em_overwrite_stub(struct em *m, const struct stub *s);
 void em_track_stub(struct em *m, const struct stub *s);
+/* The address of an instruction's operand, which has no prefix of its own. */
+void em_put_operand_address(struct writer *w, int dst, struct uaddr m);
+/* emit_arith.c: the operands of what IP_SYM_ARITH settles, and which entry does; false: it is something else. */
+bool em_arith_operands(struct em *m, const struct stub *s, unsigned *entry);
 /* emit_count.c: runs counted in line. */
 void em_arrive(struct em *m, const struct uinstr *u);
 void em_run(struct em *m, const struct uinstr *u);

@@ -76,9 +76,25 @@ static bool plain_move(const struct em *m, int insn, struct move *v) {
     return true;
 }
 
+void em_put_operand_address(struct writer *w, int dst, struct uaddr m) {
+    if (m.base == IP_REG_RIP)
+        put_mov_imm(w, dst, m.rip_target);
+    else if (m.disp != (int32_t)m.disp) /* moffs: nothing but the address */
+        put_mov_imm(w, dst, (uint64_t)m.disp);
+    else
+        put_address(w, dst, m);
+}
+
+static void leave_to(struct em *m, const struct stub *s, int x, uint32_t entry) {
+    em_note_place(m, STATE(target), s->resume);
+    em_note_exit(m, STATE(exit_id), x);
+    put_jmp(&m->w, entry);
+}
+
 /* The instruction's V bits, then on at s->resume. */
 void em_track_stub(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
+    unsigned entry;
     struct move v = {0}; /* an address of an instruction has no prefix of its own */
     int x = em_add_exit(m, (uint64_t)s->insn, IP_XS_TRACK, 0);
     em_point(m, s->insn, s->spilled, 0);
@@ -88,16 +104,11 @@ void em_track_stub(struct em *m, const struct stub *s) {
         /* A later guard's temporaries are taken from their slots there, of which C would have filled all. */
         for (int r = 0; r < 16; r++)
             if ((s->joined & ~s->spilled) >> r & 1) save_reg(w, r);
-        if (v.m.base == IP_REG_RIP)
-            put_mov_imm(w, IP_RCX, v.m.rip_target);
-        else if (v.m.disp != (int32_t)v.m.disp) /* moffs: nothing but the address */
-            put_mov_imm(w, IP_RCX, (uint64_t)v.m.disp);
-        else
-            put_address(w, IP_RCX, v.m);
+        em_put_operand_address(w, IP_RCX, v.m);
         put_store_imm(w, 4, STATE(acc_info), v.defined | (uint32_t)v.reg << IP_MOVE_REG_SHIFT);
-        em_note_place(m, STATE(target), s->resume);
-        em_note_exit(m, STATE(exit_id), x);
-        put_jmp(w, (uint32_t)m->o->sym[IP_SYM_MOVES] + IP_MOVES_STEP * (uint32_t)v.kind);
+        leave_to(m, s, x, (uint32_t)m->o->sym[IP_SYM_MOVES] + IP_MOVES_STEP * (uint32_t)v.kind);
+    } else if (em_arith_operands(m, s, &entry)) {
+        leave_to(m, s, x, (uint32_t)m->o->sym[IP_SYM_ARITH] + IP_ARITH_STEP * entry);
     } else {
         em_leave(m, x, IP_SYM_SLOW_LIGHT);
     }

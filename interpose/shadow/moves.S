@@ -597,22 +597,40 @@ rt_origin_moves_stub:
 .set    number, 0
         EACH_MOVE ORIGIN_STUB
 
+#include "shadow/arith.inc"
+
 rt_short_end:
 
 /* ---- C takes over ------------------------------------------------------------------------------------------------
  * A signal may have had TS_TARGET lead elsewhere (signals/signal.c): C finds it itself on its way back. */
-.macro TARGET_AS_IT_WAS
+.macro TARGET_AGAIN
         cmpq    $0, %fs:TH_TARGET_KEPT
         je      1f
         mov     %fs:TH_TARGET_KEPT, %rax
         mov     %rax, %fs:TS_TARGET
         movq    $0, %fs:TH_TARGET_KEPT
-1:      LOAD_FLAGS
+1:
+.endm
+
+.macro TARGET_AS_IT_WAS
+        TARGET_AGAIN
+        LOAD_FLAGS
         LOAD_FOUR
 .endm
 
         .p2align 4
 rt_move_c:
+        TARGET_AS_IT_WAS
+        jmp     rt_light_stub
+
+        .p2align 4
+arith_c:                                /* nobody reads the flags */
+        TARGET_AGAIN
+        LOAD_SCRATCH
+        jmp     rt_light_stub
+
+        .p2align 4
+arith_flags_c:                          /* of scratch registers RAX and RDX are all that is lost */
         TARGET_AS_IT_WAS
         jmp     rt_light_stub
 

@@ -42,10 +42,15 @@ _Static_assert(IP_MV_LOAD1 == 0 && IP_MV_SX1_4 == 4 && IP_MV_STORE1 == 9 && IP_M
                    IP_MV_VSTORE16 == 17 && IP_MV_NONE == 19 && IP_MOVES_STEP == 16 && IP_MOVE_DEFINED == 0xffffff &&
                    IP_MOVE_REG_SHIFT == 24 && IP_U_VEC0 == 32,
                "ORDER ip_move, IP_U_*: rt_moves_stub");
+_Static_assert(IP_AR_ALU_END *IP_AR_FORMS *IP_AR_SIZES == IP_AR_IMUL && IP_AR_IMUL + 2 * IP_AR_FORMS == IP_AR_SHIFT &&
+                   IP_AR_SHIFT + IP_AR_SIZES * IP_AR_SHIFTS_END == IP_AR_NEG && IP_AR_NEG + IP_AR_SIZES == IP_AR_COPY &&
+                   IP_AR_COPY + IP_AR_COPY_END == IP_AR_LEA && IP_AR_LEA + 4 == IP_AR_END && IP_ARITH_STEP == 16 &&
+                   IP_U_FLAGS == 16,
+               "ORDER IP_AR_*: rt_arith_stub");
 _Static_assert(IP_STORES_STEP == 16 && IP_STORES_FLAGS == 7 && IP_STORES_ANY == 14,
                "ORDER IP_STORES_*: rt_stores_stub");
 extern char rt_stores_stub[], rt_load_stub[], rt_light_stub[], rt_red_zone_stub[], rt_give_back_stub[], rt_moves_stub[],
-    rt_origin_moves_stub[];
+    rt_origin_moves_stub[], rt_arith_stub[], rt_origin_arith_stub[];
 
 /* rt_give_back_stub: the CPU has registers of 64 bytes, and the legacy ones are left alone. */
 u8 rt_wide_marks;
@@ -56,6 +61,7 @@ void sh_symbols(u64 *symbols) {
     symbols[IP_SYM_SLOW_LOAD] = (u64)rt_load_stub;
     symbols[IP_SYM_SLOW_LIGHT] = (u64)rt_light_stub;
     symbols[IP_SYM_MOVES] = (u64)(origins_kept() ? rt_origin_moves_stub : rt_moves_stub);
+    symbols[IP_SYM_ARITH] = (u64)(origins_kept() ? rt_origin_arith_stub : rt_arith_stub);
     symbols[IP_SYM_RED_ZONE] = (u64)rt_red_zone_stub;
     symbols[IP_SYM_GIVE_BACK] = (u64)(rt.chan->max_stackframe >= SH_GIVE_BACK ? rt_give_back_stub : rt_light_stub);
 }
