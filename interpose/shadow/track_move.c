@@ -314,6 +314,11 @@ bool vx_move(struct vx *x) {
         bool reg = t->in->ops[1].kind == IP_OP_GPR;
         vx_read(x, 1, x->b, reg && op_size(x, 1) < p ? op_size(x, 1) : p);
         for (unsigned i = 0; i < w; i += p) copy(x->d + i, x->b, p);
+        if (t->in->evex_k) {
+            vx_value(x, 1, cv, p);
+            for (unsigned i = 0; i < w; i += p) copy(x->value + i, cv, p);
+            x->known = true;
+        }
         vx_write(x, w, q ? q : p);
         return true;
     }

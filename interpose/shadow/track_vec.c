@@ -10,13 +10,12 @@ u64 vx_mask(struct vx *x) {
     return in->evex_k ? tk_k_value(x->t, in->evex_k) : ~0ull;
 }
 
-/* Where the mask decides which bytes of an operand of n bytes are read: its elements'
- * size, and the mask as it selects them.  False: all are read (shuffles, shift counts). */
+/* Where the mask k decides which bytes of an operand of n bytes are read: its elements'
+ * size, and k as it selects them.  False: all are read (shuffles, shift counts). */
 static bool read_by_mask(struct vx *x, unsigned n, unsigned *es, u64 *k) {
     const struct ip_insn *in = x->t->in;
     const struct ip_operand *to = &in->ops[0];
     unsigned p = x->r->p, q = x->r->q, size = to->kind == IP_OP_VEC ? to->size : n;
-    *k = vx_mask(x);
     *es = p & 15;
     switch (x->r->cls) {
     case V_BCAST: { /* element i of the unit is element i, i + p / q... of the result */
@@ -67,14 +66,21 @@ static bool read_by_mask(struct vx *x, unsigned n, unsigned *es, u64 *k) {
 static void read_memory(struct vx *x, u8 *v, unsigned n) {
     struct tk *t = x->t;
     const struct ip_mem *m = &t->in->mem;
-    u64 at = tk_ea(t), k;
+    u64 at = tk_ea(t), k = vx_mask(x);
     unsigned size = m->bcast && m->size ? m->size : n, es;
     if ((m->access & IP_ACC_COND) && t->in->evex_k && read_by_mask(x, n, &es, &k)) {
+        u64 may = vx_mask(x) | t->ts->vk[t->in->evex_k];
+        read_by_mask(x, n, &es, &may);
         if (m->bcast) { /* read if any element of the result takes it */
-            k = (k & ((1ull << n / size) - 1)) != 0;
+            u64 all = (1ull << n / size) - 1;
+            k = (k & all) != 0;
+            may = (may & all) != 0;
             es = size;
         }
         tk_load_masked(t, at, size, es, k, v);
+        for (unsigned i = 0; i < size; i += es) /* what only an undefined mask leaves out: no access, but looked at */
+            if ((may & ~k) >> i / es & 1 && sh_access(t->ts, at + i, es, v + i) & SH_ACC_UNADDR)
+                memset(v + i, 0xff, es);
     } else
         tk_load(t, at, size, v);
     for (unsigned i = size; i < n; i++) v[i] = v[i - size];
@@ -110,10 +116,9 @@ void vx_value(struct vx *x, unsigned i, u8 *v, unsigned n) {
     }
 }
 
-/* Undefined unless both are defined and equal, as far as the new value is known before the instruction runs. Of
- * memory, what the mask leaves out was not looked at. */
+/* Undefined unless both are defined and equal, as far as the new value is known before the instruction runs. */
 u8 vx_either(const struct vx *x, unsigned i, u8 u, u8 value) {
-    return x->known && !x->t->in->mem.present ? (u8)(x->d[i] | u | (x->value[i] ^ value)) : 0xff;
+    return x->known ? (u8)(x->d[i] | u | (x->value[i] ^ value)) : 0xff;
 }
 
 void vx_write(struct vx *x, unsigned n, unsigned es) {
@@ -236,7 +241,6 @@ enum { CMP_EQ, CMP_GT };
 void vx_to_mask(struct vx *x, u64 open, u64 value, unsigned n) {
     const struct ip_insn *in = x->t->in;
     u64 k = vx_mask(x), u = in->evex_k ? x->t->ts->vk[in->evex_k] : 0, all = n >= 64 ? ~0ull : (1ull << n) - 1;
-    if (in->mem.present) value = ~0ull;
     tk_set_k(x->t, in->ops[0].reg, ((open & (k | u)) | (u & value)) & all);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 static unsigned char out[64];
+static const unsigned char zeros[64];
 static const unsigned char *undefined;
 static uint64_t mask; /* undefined */
 static int set;
@@ -25,7 +26,7 @@ static void look(void) {
                          "vmovdqu64 %%zmm1, %0\n\t"                                                              \
                          "vzeroupper"                                                                            \
                          : "=m"(out)                                                                             \
-                         : "r"(mask), "m"(*(const char(*)[64])undefined)                                         \
+                         : "r"(mask), "m"(*(const char(*)[64])undefined), "m"(zeros), "r"(0l)                    \
                          : "k1", "xmm1", "xmm2", "xmm3", "xmm4");                                                \
         look();                                                                                                  \
     } while (0)
@@ -40,7 +41,7 @@ static void look(void) {
                          "kmovq %%k2, %0\n\t"                                                                    \
                          "vzeroupper"                                                                            \
                          : "=r"(result)                                                                          \
-                         : "r"(mask), "m"(*(const char(*)[64])undefined)                                         \
+                         : "r"(mask), "m"(*(const char(*)[64])undefined), "m"(zeros)                             \
                          : "k1", "k2", "xmm2", "xmm3", "xmm4");                                                  \
         if (result)                                                                                              \
             set++;                                                                                               \
@@ -59,6 +60,14 @@ __attribute__((target("avx512f,avx512bw"))) static void all(void) {
     INTO_ZMM1("vmovdqu8 %%zmm3, %%zmm1%{%%k1%}%{z%}");
     INTO_ZMM1("vpblendmd %%zmm3, %%zmm4, %%zmm1%{%%k1%}");
     INTO_ZMM1("vpternlogd $0, %%zmm2, %%zmm2, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpbroadcastd %%xmm3, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpbroadcastw %k4, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpbroadcastq %4, %%zmm1%{%%k1%}%{z%}");
+    INTO_ZMM1("vpbroadcastb %3, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vbroadcasti32x4 %3, %%zmm1%{%%k1%}%{z%}");
+    INTO_ZMM1("vmovdqu16 %3, %%zmm1%{%%k1%}%{z%}");
+    INTO_ZMM1("vpandd %3%{1to16%}, %%zmm2, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpblendmb %3, %%zmm4, %%zmm1%{%%k1%}");
     /* whatever the register holds */
     INTO_ZMM1("vpternlogd $0x96, %%zmm2, %%zmm2, %%zmm1");
     INTO_ZMM1("vpsubsb %%zmm2, %%zmm2, %%zmm1");
@@ -74,6 +83,8 @@ __attribute__((target("avx512f,avx512bw"))) static void all(void) {
     INTO_K2("vpcmpneqb %%zmm3, %%zmm4, %%k2%{%%k1%}");
     INTO_K2("vpcmpltub %%zmm3, %%zmm4, %%k2%{%%k1%}");
     INTO_K2("vptestmb %%zmm2, %%zmm3, %%k2%{%%k1%}");
+    INTO_K2("vpcmpgtd %3, %%zmm4, %%k2%{%%k1%}");
+    INTO_K2("vpcmpneqd %3%{1to16%}, %%zmm3, %%k2%{%%k1%}");
 }
 
 int main(void) {

@@ -90,6 +90,39 @@ AVX512 static void bits(int *block, const int *half) { /* half: the even element
     want("permute", block, 64, 0xf000);
 }
 
+/* Under a mask of which nothing is defined: block has five ints, and the mask selects no other. */
+AVX512 static void choices(int *block) {
+    int s[16];
+    __m512i v, seven = _mm512_set1_epi32(7);
+    __mmask16 k = 0x15, none = 0;
+    VALGRIND_MAKE_MEM_UNDEFINED(&k, sizeof k);
+    VALGRIND_MAKE_MEM_UNDEFINED(&none, sizeof none);
+    memset(block, 0, 20);
+    __asm__ volatile("vmovdqu32 %1, %0%{%2%}%{z%}" : "=v"(v) : "m"(*(const __m512i *)block), "Yk"(k));
+    _mm512_storeu_si512(s, v);
+    want("zero or zero", s, 64, 0xfffffffffff00000);
+    v = seven;
+    __asm__ volatile("vmovdqu32 %1, %0%{%2%}" : "+v"(v) : "m"(*(const __m512i *)block), "Yk"(k));
+    _mm512_storeu_si512(s, v);
+    want("zero or seven", s, 64, 0xfffffffffff11111);
+    v = seven;
+    __asm__ volatile("vpbroadcastd %1, %0%{%2%}" : "+v"(v) : "m"(block[4]), "Yk"(k));
+    _mm512_storeu_si512(s, v);
+    want("zero, repeated, or seven", s, 64, 0x1111111111111111);
+    v = seven;
+    __asm__ volatile("vpbroadcastd %1, %0%{%2%}" : "+v"(v) : "r"(7), "Yk"(k));
+    _mm512_storeu_si512(s, v);
+    want("seven or seven", s, 64, 0);
+    v = seven;
+    __asm__ volatile("vpandd %1%{1to16%}, %0, %0%{%2%}" : "+v"(v) : "m"(block[3]), "Yk"(k));
+    _mm512_storeu_si512(s, v);
+    want("and of zero, or seven", s, 64, 0x1111111111111111);
+    v = seven;
+    __asm__ volatile("vpandd %1%{1to16%}, %0, %0%{%2%}" : "+v"(v) : "m"(block[5]), "Yk"(none));
+    _mm512_storeu_si512(s, v);
+    want("and of what cannot be read, or seven", s, 64, 0x1111111111111111);
+}
+
 BF16 static void halves(int *block) {
     __m512 v = _mm512_setzero_ps();
     int s[16];
@@ -119,7 +152,7 @@ int main(void) {
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
         five(block);
         if (RUNNING_ON_VALGRIND)
-            bits(whole, half);
+            bits(whole, half), choices(block);
         if (__builtin_cpu_supports("avx512vbmi2"))
             bytes(block);
         if (__builtin_cpu_supports("avx512bf16"))
