@@ -79,12 +79,16 @@ def report_signal(supervisor: Supervisor, slot: Any) -> None:
     """The death of the program by a signal, wherever it is to be told."""
     if slot.a[0] == signal.SIGKILL:
         return  # the program's own will: nothing to explain
+    sink = supervisor.xml_sink
+    in_text = supervisor.config.core.verbosity > 0 or _is_told_quietly(slot.a[0], slot.a[1])
+    if supervisor.json is None and sink is None and not in_text:
+        return  # unwinding takes longer than a fork
     frames = _frames(supervisor, slot)
     if supervisor.json is not None:
         _fatal_to_json(supervisor, slot, frames)
-    if (sink := supervisor.xml_sink) is not None:
+    if sink is not None:
         _fatal_to_xml(supervisor, sink, slot, frames)
-    elif supervisor.config.core.verbosity > 0 or _is_told_quietly(slot.a[0], slot.a[1]):
+    elif in_text:
         lines = _fatal_lines(supervisor, slot.a[0], slot.a[1], slot.a[2], frames)
         supervisor.tool.fatal(lines, slot)
 
