@@ -51,7 +51,8 @@ enum ip_exit_kind {
     IP_XS_WATCH
 };
 /* What IP_SYM_MOVES settles: V bits of plain moves between a register and memory.  SX4_8: four bytes, sign-extended to
-   eight; VLOAD16: the register's upper part stays, in VLOAD16_ZERO it becomes zero. */
+   eight; VLOAD16: the register's upper part stays, in VLOAD16_ZERO it becomes zero.  VLOAD4, VLOAD8: zero up to 16
+   bytes, as VLOAD16 does beyond. */
 enum ip_move {
     IP_MV_LOAD1,
     IP_MV_LOAD2,
@@ -72,6 +73,12 @@ enum ip_move {
     IP_MV_VLOAD32,
     IP_MV_VSTORE16,
     IP_MV_VSTORE32,
+    IP_MV_VLOAD4,
+    IP_MV_VLOAD8,
+    IP_MV_VLOAD4_ZERO,
+    IP_MV_VLOAD8_ZERO,
+    IP_MV_VSTORE4,
+    IP_MV_VSTORE8,
     IP_MV_NONE
 };
 #define IP_MOVES_STEP     16       /* bytes from one's entry to the next one's */
@@ -82,13 +89,38 @@ enum ip_move {
 enum ip_arith_op { IP_AR_ADD, IP_AR_SUB, IP_AR_AND, IP_AR_OR, IP_AR_XOR, IP_AR_ALU_END };
 enum ip_arith_form { IP_AR_REG, IP_AR_NUMBER, IP_AR_MEM, IP_AR_FORMS };
 enum ip_arith_shift { IP_AR_SHL, IP_AR_SHR, IP_AR_SAR, IP_AR_ROL, IP_AR_ROR, IP_AR_SHIFTS_END };
-#define IP_AR_SIZES 3
-#define IP_AR_IMUL  45 /* by form and size, of 4 and 8 bytes; a number is in tstate.acc_addr, RCX is the register */
-#define IP_AR_SHIFT 51 /* of a register by RCX */
-#define IP_AR_NEG   66
-#define IP_AR_COPY  69 /* enum ip_arith_copy */
-#define IP_AR_LEA   79 /* RCX and acc_addr, of 4 and 8 bytes; the same with register acc_info shifted by acc_kind */
-#define IP_AR_END   83
+#define IP_AR_SIZES  3
+#define IP_AR_IMUL   45 /* by form and size, of 4 and 8 bytes; a number is in tstate.acc_addr, RCX is the register */
+#define IP_AR_SHIFT  51 /* of a register by RCX */
+#define IP_AR_NEG    66
+#define IP_AR_COPY   69  /* enum ip_arith_copy */
+#define IP_AR_LEA    79  /* RCX and acc_addr, of 4 and 8 bytes; the same with register acc_info shifted by acc_kind */
+#define IP_AR_VEC    83  /* enum ip_arith_vec, by form: a register, 16 bytes of memory, 32; RBX: see IP_AR_WIDE */
+#define IP_AR_LOW    128 /* the low element: of 4 or 8 bytes with a register's, with memory */
+#define IP_AR_MOVED  132 /* the result's V bits are in the vecsave of this register: */
+#define IP_AR_RESULT 31
+#define IP_AR_END    133
+#define IP_AR_WIDE                                                                                                     \
+    0x10000 /* of RBX, beside the number of the register written and << 8 the first source's: 32 bytes, */
+#define IP_AR_CLEAR 0x20000 /* zero above them */
+enum ip_arith_vec {
+    IP_AR_VMOV,
+    IP_AR_VXOR,
+    IP_AR_VAND,
+    IP_AR_VANDN,
+    IP_AR_VOR,
+    IP_AR_CAST4,
+    IP_AR_CAST8,
+    IP_AR_ADDB,
+    IP_AR_ADDW,
+    IP_AR_ADDD,
+    IP_AR_ADDQ,
+    IP_AR_SUBB,
+    IP_AR_SUBW,
+    IP_AR_SUBD,
+    IP_AR_SUBQ,
+    IP_AR_VEC_END
+};
 enum ip_arith_copy {
     IP_AR_MOV1,
     IP_AR_MOV4,

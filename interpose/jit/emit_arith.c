@@ -1,5 +1,6 @@
 /* Stage 6, the guards of tracking translations: sums, logic, products, shifts and moves of general registers, which the
- * runtime's assembly settles (shadow/arith.inc) where nobody reads the flags that they leave. */
+ * runtime's assembly settles (shadow/arith.inc) where nobody reads the flags that they leave, and of vectors
+ * (shadow/arith_vec.inc). */
 #include "jit/emit.h"
 #include "jit/x86_decode.h"
 
@@ -187,20 +188,238 @@ static bool settled(struct arith *a, const struct em *m, int insn) {
     }
 }
 
+/* ---- Vectors ------------------------------------------------------------------------------------------------------
+ */
+
+struct vector {
+    unsigned entry;
+    unsigned dst, first, second; /* registers */
+    bool in_memory, wide, clear, values;
+    bool moves_bits; /* it does to V bits what it does to values */
+};
+
+static bool is_vec(const struct ip_operand *op, unsigned size) {
+    return op->kind == IP_OP_VEC && op->reg < 16 && op->size >= size;
+}
+
+/* The destination and both sources; size: of the second one. */
+static bool sources(struct vector *v, const struct ip_insn *in, unsigned size) {
+    const struct ip_mem *m = &in->mem;
+    bool legacy = in->enc == IP_ENC_LEGACY;
+    const struct ip_operand *d = &in->ops[0], *a = &in->ops[legacy ? 0 : 1], *b = &in->ops[legacy ? 1 : 2];
+    if (in->n_ops != (legacy ? 2 : 3) || (!legacy && in->enc != IP_ENC_VEX) || !is_vec(d, 16) || !is_vec(a, 16))
+        return false;
+    v->dst = d->reg;
+    v->first = a->reg;
+    v->clear = !legacy;
+    if (b->kind == IP_OP_MEM) {
+        v->in_memory = true;
+        return b->size == size && !m->seg && !m->addr32 && !m->vsib && !m->bcast;
+    }
+    v->second = b->reg;
+    return is_vec(b, size);
+}
+
+static bool packed(struct vector *v, const struct ip_insn *in, enum ip_arith_vec op) {
+    unsigned size = in->ops[0].size;
+    if ((size != 16 && size != 32) || !sources(v, in, size)) return false;
+    bool logic = op == IP_AR_VAND || op == IP_AR_VOR || op == IP_AR_VANDN;
+    if (!v->in_memory && v->first == v->second && op != IP_AR_VAND && op != IP_AR_VOR)
+        return false; /* zero, or a shift */
+    v->wide = size == 32;
+    v->values = logic || op >= IP_AR_ADDB;
+    v->entry = IP_AR_VEC + 3 * op + (!v->in_memory ? 0 : v->wide ? 2 : 1);
+    return true;
+}
+
+static bool scalar(struct vector *v, const struct ip_insn *in, unsigned size) {
+    if (!sources(v, in, size)) return false;
+    v->entry = IP_AR_LOW + (v->in_memory ? 2 : 0) + (size == 8);
+    return true;
+}
+
+static bool copied(struct vector *v, const struct ip_insn *in) {
+    const struct ip_operand *d = &in->ops[0], *s = &in->ops[1];
+    if (in->n_ops != 2 || (d->size != 16 && d->size != 32) || !is_vec(d, 16) || !is_vec(s, d->size)) return false;
+    if (in->enc != IP_ENC_LEGACY && in->enc != IP_ENC_VEX) return false;
+    v->dst = d->reg;
+    v->first = v->second = s->reg;
+    v->wide = d->size == 32;
+    v->clear = in->enc != IP_ENC_LEGACY;
+    v->entry = IP_AR_VEC + 3 * IP_AR_VMOV;
+    return true;
+}
+
+/* One or two registers of 16 bytes, and perhaps a number. */
+static bool permuted(struct vector *v, const struct ip_insn *in) {
+    unsigned n = in->n_ops - (in->ops[in->n_ops - 1].kind == IP_OP_IMM);
+    if ((in->enc != IP_ENC_LEGACY && in->enc != IP_ENC_VEX) || n < 1 || n > 3) return false;
+    for (unsigned i = 0; i < n; i++)
+        if (in->ops[i].kind != IP_OP_VEC || in->ops[i].reg >= 16 || in->ops[i].size > 16) return false;
+    v->dst = in->ops[0].reg;
+    v->first = n == 3 ? in->ops[1].reg : (in->vec_read >> v->dst & 1) ? v->dst : in->ops[n - 1].reg;
+    v->second = in->ops[n - 1].reg;
+    v->clear = in->enc != IP_ENC_LEGACY;
+    v->moves_bits = true;
+    v->entry = IP_AR_MOVED;
+    return in->vec_write == 1u << v->dst && !(in->vec_read & ~(1u << v->first | 1u << v->second));
+}
+
+/* clang-format off */
+#define BOTH(name) case IP_MN_##name: case IP_MN_V##name
+#define PACKED(name, op) BOTH(name): return packed(v, in, op)
+#define FLOATS(name)                                                                                                   \
+    BOTH(name##SS): return scalar(v, in, 4);                                                                           \
+    BOTH(name##SD): return scalar(v, in, 8);                                                                           \
+    PACKED(name##PS, IP_AR_CAST4);                                                                                     \
+    PACKED(name##PD, IP_AR_CAST8)
+
+static bool settled_vector(struct vector *v, const struct ip_insn *in) {
+    if (in->flow != IP_F_NEXT || in->n_ops < 2 || in->evex_k || in->mmx_read || in->mmx_write) return false;
+    if (ip_moves_vector(in->mnem)) return copied(v, in);
+    switch (in->mnem) {
+    PACKED(PXOR, IP_AR_VXOR);
+    PACKED(XORPS, IP_AR_VXOR);
+    PACKED(XORPD, IP_AR_VXOR);
+    PACKED(PAND, IP_AR_VAND);
+    PACKED(ANDPS, IP_AR_VAND);
+    PACKED(ANDPD, IP_AR_VAND);
+    PACKED(PANDN, IP_AR_VANDN);
+    PACKED(ANDNPS, IP_AR_VANDN);
+    PACKED(ANDNPD, IP_AR_VANDN);
+    PACKED(POR, IP_AR_VOR);
+    PACKED(ORPS, IP_AR_VOR);
+    PACKED(ORPD, IP_AR_VOR);
+    PACKED(PADDB, IP_AR_ADDB);
+    PACKED(PADDW, IP_AR_ADDW);
+    PACKED(PADDD, IP_AR_ADDD);
+    PACKED(PADDQ, IP_AR_ADDQ);
+    PACKED(PSUBB, IP_AR_SUBB);
+    PACKED(PSUBW, IP_AR_SUBW);
+    PACKED(PSUBD, IP_AR_SUBD);
+    PACKED(PSUBQ, IP_AR_SUBQ);
+    BOTH(PSHUFD):
+    BOTH(PSHUFLW):
+    BOTH(PSHUFHW):
+    BOTH(PUNPCKLBW):
+    BOTH(PUNPCKLWD):
+    BOTH(PUNPCKLDQ):
+    BOTH(PUNPCKLQDQ):
+    BOTH(PUNPCKHBW):
+    BOTH(PUNPCKHWD):
+    BOTH(PUNPCKHDQ):
+    BOTH(PUNPCKHQDQ):
+    BOTH(UNPCKLPS):
+    BOTH(UNPCKHPS):
+    BOTH(UNPCKLPD):
+    BOTH(UNPCKHPD):
+    BOTH(SHUFPS):
+    BOTH(SHUFPD):
+    BOTH(PALIGNR):
+    BOTH(PSLLDQ):
+    BOTH(PSRLDQ):
+    BOTH(MOVHLPS):
+    BOTH(MOVLHPS):
+    BOTH(MOVDDUP):
+    BOTH(MOVSLDUP):
+    BOTH(MOVSHDUP):
+    BOTH(BLENDPS):
+    BOTH(BLENDPD):
+    BOTH(PBLENDW):
+    BOTH(PMOVZXBW):
+    BOTH(PMOVZXBD):
+    BOTH(PMOVZXBQ):
+    BOTH(PMOVZXWD):
+    BOTH(PMOVZXWQ):
+    BOTH(PMOVZXDQ):
+    BOTH(PMOVSXBW):
+    BOTH(PMOVSXBD):
+    BOTH(PMOVSXBQ):
+    BOTH(PMOVSXWD):
+    BOTH(PMOVSXWQ):
+    BOTH(PMOVSXDQ): return permuted(v, in);
+    BOTH(PSLLW):
+    BOTH(PSLLD):
+    BOTH(PSLLQ):
+    BOTH(PSRLW):
+    BOTH(PSRLD):
+    BOTH(PSRLQ):
+    BOTH(PSRAW):
+    BOTH(PSRAD): return in->ops[in->n_ops - 1].kind == IP_OP_IMM && permuted(v, in);
+    FLOATS(ADD);
+    FLOATS(SUB);
+    FLOATS(MUL);
+    FLOATS(DIV);
+    FLOATS(MIN);
+    FLOATS(MAX);
+    default: return false;
+    }
+}
+/* clang-format on */
+
+/* What is in their slots already, the registers of the next guard's temporaries. */
+static void save_also(struct writer *w, const struct stub *s, uint32_t regs) {
+    regs |= REG_BIT(IP_RCX) | REG_BIT(IP_RBX) | (s->joined & ~(uint32_t)s->spilled);
+    for (int r = 0; r < 16; r++)
+        if (regs >> r & 1) save_reg(w, r);
+}
+
+static void pass_place(struct em *m, const struct ip_insn *in) {
+    struct uaddr at = {0}; /* an address of an instruction has no prefix of its own */
+    put_store_imm(&m->w, 4, STATE(acc_info), in->addr_read | (uint32_t)in->mem.size << IP_MOVE_REG_SHIFT);
+    uaddr_from_mem(&at, &in->mem);
+    em_put_operand_address(&m->w, IP_RCX, at);
+}
+
+static struct uaddr vector_slot(unsigned reg) { return state_at(offsetof(struct tstate, vecsave) + 64u * reg); }
+
+static struct uaddr vector_bits(unsigned reg) { return state_at(offsetof(struct tstate, vvec) + 64u * reg); }
+
+/* The instruction is carried out on V bits, in the place of the values, which then come back.  Its result goes to the
+ * slot of a register that no such instruction has, for the V bits stay as they are until all else is known. */
+static void move_bits(struct em *m, const struct vector *v, const struct ip_insn *in) {
+    struct writer *w = &m->w;
+    uint32_t used = 1u << v->dst | 1u << v->first | 1u << v->second;
+    for (int r = 0; r < 16; r++)
+        if (used >> r & 1) put_store_vec(w, false, vector_slot((unsigned)r), r);
+    put_load_vec(w, (int)v->first, vector_bits(v->first));
+    if (v->second != v->first) put_load_vec(w, (int)v->second, vector_bits(v->second));
+    copy_insn(w, in, IP_REG_NONE);
+    put_store_vec(w, false, vector_slot(IP_AR_RESULT), (int)v->dst);
+    for (int r = 0; r < 16; r++)
+        if (used >> r & 1) put_load_vec(w, r, vector_slot((unsigned)r));
+}
+
+static bool vector_operands(struct em *m, const struct stub *s, unsigned *entry) {
+    struct writer *w = &m->w;
+    const struct ip_insn *in = &m->b->insn[s->insn];
+    struct vector v = {0};
+    if (!settled_vector(&v, in)) return false;
+    *entry = v.entry;
+    save_also(w, s, 0);
+    if (v.moves_bits) move_bits(m, &v, in);
+    if (v.values) put_store_vec(w, v.wide, vector_slot(v.first), (int)v.first);
+    if (v.values && !v.in_memory) put_store_vec(w, v.wide, vector_slot(v.second), (int)v.second);
+    if (v.in_memory)
+        pass_place(m, in);
+    else
+        put_mov_imm(w, IP_RCX, v.second);
+    put_mov_imm(w, IP_RBX, v.dst | v.first << 8 | (v.wide ? IP_AR_WIDE : 0) | (v.clear ? IP_AR_CLEAR : 0));
+    return true;
+}
+
 /* Where a register's number is told, its value is in its slot.  Nothing here alters a flag. */
 bool em_arith_operands(struct em *m, const struct stub *s, unsigned *entry) {
     struct writer *w = &m->w;
     const struct ip_insn *in = &m->b->insn[s->insn];
     struct arith a = {0};
-    struct uaddr at = {0}; /* an address of an instruction has no prefix of its own */
-    if (!settled(&a, m, s->insn)) return false;
+    if (!settled(&a, m, s->insn)) return vector_operands(m, s, entry);
     *entry = a.entry;
-    uint32_t slots = REG_BIT(IP_RCX) | REG_BIT(IP_RBX) | (s->joined & ~(uint32_t)s->spilled);
+    uint32_t slots = 0;
     if (a.reads_dst) slots |= REG_BIT(a.dst);
     if (a.by_number) slots |= REG_BIT(a.number_of);
     if (a.indexed) slots |= REG_BIT(a.index);
-    for (int r = 0; r < 16; r++)
-        if (slots >> r & 1) save_reg(w, r);
+    save_also(w, s, slots);
     if (a.adds) {
         put_store_imm(w, 4, STATE(acc_addr), (uint32_t)a.addend);
         put_store_imm(w, 4, addr_moved(STATE(acc_addr), 4), (uint32_t)(a.addend >> 32));
@@ -210,9 +429,7 @@ bool em_arith_operands(struct em *m, const struct stub *s, unsigned *entry) {
         put_store_imm(w, 4, STATE(acc_kind), a.shift);
     }
     if (a.in_memory) {
-        put_store_imm(w, 4, STATE(acc_info), in->addr_read);
-        uaddr_from_mem(&at, &in->mem);
-        em_put_operand_address(w, IP_RCX, at);
+        pass_place(m, in);
     } else {
         put_mov_imm(w, IP_RCX, a.by_number ? a.number_of : a.imm);
     }

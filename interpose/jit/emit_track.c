@@ -39,6 +39,17 @@ static enum ip_move vector_move(const struct ip_insn *in) {
     return size == 32 ? IP_MV_VLOAD32 : in->enc == IP_ENC_LEGACY ? IP_MV_VLOAD16 : IP_MV_VLOAD16_ZERO;
 }
 
+/* movss, movsd, movd, movq between a vector and memory. */
+static enum ip_move low_move(const struct ip_insn *in, unsigned size) {
+    const struct ip_operand *to = &in->ops[0], *from = &in->ops[1];
+    if (in->n_ops != 2 || in->evex_k || !in->map) return IP_MV_NONE;
+    if (to->kind == IP_OP_MEM)
+        return from->kind != IP_OP_VEC || to->size != size ? IP_MV_NONE : size == 4 ? IP_MV_VSTORE4 : IP_MV_VSTORE8;
+    if (to->kind != IP_OP_VEC || from->kind != IP_OP_MEM || from->size != size) return IP_MV_NONE;
+    if (in->enc == IP_ENC_LEGACY) return size == 4 ? IP_MV_VLOAD4 : IP_MV_VLOAD8;
+    return size == 4 ? IP_MV_VLOAD4_ZERO : IP_MV_VLOAD8_ZERO;
+}
+
 static enum ip_move kind_of_move(const struct ip_insn *in) {
     const struct ip_operand *to = &in->ops[0], *from = &in->ops[1];
     bool loads = in->n_ops == 2 && is_gpr(to) && to->size >= 4 && to->reg != IP_RSP && from->kind == IP_OP_MEM;
@@ -49,6 +60,14 @@ static enum ip_move kind_of_move(const struct ip_insn *in) {
     case IP_MN_MOVZX: return loads ? by_size(from->size, IP_MV_LOAD1) : IP_MV_NONE;
     case IP_MN_MOVSX:
     case IP_MN_MOVSXD: return loads ? extension(from->size, to->size) : IP_MV_NONE;
+    case IP_MN_MOVSS:
+    case IP_MN_VMOVSS:
+    case IP_MN_MOVD:
+    case IP_MN_VMOVD: return low_move(in, 4);
+    case IP_MN_MOVSD:
+    case IP_MN_VMOVSD:
+    case IP_MN_MOVQ:
+    case IP_MN_VMOVQ: return low_move(in, 8);
     default: return ip_moves_vector(in->mnem) ? vector_move(in) : IP_MV_NONE;
     }
 }

@@ -175,6 +175,23 @@ void put_store_imm(struct writer *w, int size, struct uaddr m, uint32_t imm) {
     put_mem_imm(w, size, size == 1 ? 0xc6 : 0xc7, 0, &m, size > 4 ? 4 : (unsigned)size, imm);
 }
 
+void put_load_vec(struct writer *w, int dst, struct uaddr m) { put_mem(w, 4, TWO_BYTE | 0x10, dst, &m); }
+
+void put_store_vec(struct writer *w, bool wide, struct uaddr m, int src) {
+    struct parts p;
+    if (!wide) {
+        put_mem(w, 4, TWO_BYTE | 0x11, src, &m);
+        return;
+    }
+    begin_parts(&p, w);
+    if (m.seg) part(&p, m.seg == IP_SEG_FS ? IP_PREFIX_FS : IP_PREFIX_GS);
+    part(&p, 0xc5); /* base and index below R8 */
+    part(&p, (extended(src) ? 0 : 0x80u) | 0x7c);
+    part(&p, 0x11);
+    part_operand(&p, w, low3(src), &m, 0);
+    end_parts(&p, w);
+}
+
 void put_setz(struct writer *w, struct uaddr m) { put_mem(w, 1, TWO_BYTE | 0x94, 0, &m); }
 
 void put_push_imm(struct writer *w, uint32_t imm) {

@@ -61,7 +61,9 @@ void put_load_zx(struct writer *w, int size, int dst, struct uaddr m); /* movzx 
 void put_store(struct writer *w, int size, struct uaddr m, int src);   /* mov [m], r; size 4 or 8 */
 /* mov [m], imm; of 8 bytes: the immediate has 32 bits, sign-extended */
 void put_store_imm(struct writer *w, int size, struct uaddr m, uint32_t imm);
-void put_push_imm(struct writer *w, uint32_t imm); /* push imm32, sign-extended */
+void put_store_vec(struct writer *w, bool wide, struct uaddr m, int src); /* movups [m], xmm; wide: vmovups [m], ymm */
+void put_load_vec(struct writer *w, int dst, struct uaddr m);             /* movups xmm, [m] */
+void put_push_imm(struct writer *w, uint32_t imm);                        /* push imm32, sign-extended */
 void put_pop(struct writer *w, int dst);
 
 /* ---- Addresses and arithmetic ---------------------------------------------------------------------------- */

@@ -259,6 +259,18 @@ static inline bool store_vec(struct tstate *ts, u64 at, u32 n, u32 r) {
     return store_at(ts, at, n, &v);
 }
 
+static inline bool load_low(struct tstate *ts, u64 at, u32 n, u32 clear, u32 r) {
+    struct vbits v;
+    if (!load_at(ts, at, n, &v)) return false;
+    set_vec(ts, r, &v, 16, clear);
+    return true;
+}
+
+static inline bool store_low(struct tstate *ts, u64 at, u32 n, u32 r) {
+    const struct vbits v = {{low(vec(ts, r)[0], n)}, vec_origin(ts, r)};
+    return store_at(ts, at, n, &v);
+}
+
 static bool told_move(struct tstate *ts, enum ip_move kind, u64 at, u32 r) {
     switch (kind) {
     case IP_MV_LOAD1: return load_gpr(ts, at, 1, false, ~0ull, r);
@@ -280,6 +292,12 @@ static bool told_move(struct tstate *ts, enum ip_move kind, u64 at, u32 r) {
     case IP_MV_VLOAD32: return load_vec(ts, at, 32, 64, r);
     case IP_MV_VSTORE16: return store_vec(ts, at, 16, r);
     case IP_MV_VSTORE32: return store_vec(ts, at, 32, r);
+    case IP_MV_VLOAD4: return load_low(ts, at, 4, 16, r);
+    case IP_MV_VLOAD8: return load_low(ts, at, 8, 16, r);
+    case IP_MV_VLOAD4_ZERO: return load_low(ts, at, 4, 64, r);
+    case IP_MV_VLOAD8_ZERO: return load_low(ts, at, 8, 64, r);
+    case IP_MV_VSTORE4: return store_low(ts, at, 4, r);
+    case IP_MV_VSTORE8: return store_low(ts, at, 8, r);
     default: return false;
     }
 }
@@ -728,7 +746,15 @@ int rt_origin_move(struct tstate *ts) {
         if (done) origin_note_place(ts, at);
         looked();
     }
-    if (!done) return rt_light(ts);
-    rt.chan->counters[IP_N_LIGHT]++;
+    if (done) {
+        rt.chan->counters[IP_N_LIGHT]++;
+        return true;
+    }
+    if (!rt_light(ts)) return false;
+    if ((ts->acc_kind & 0xff) == IP_MV_NONE && may_look(ts)) { /* an operand of something else (arith.inc) */
+        struct vbits v;
+        if (load_at(ts, at, info >> IP_MOVE_REG_SHIFT, &v)) origin_note_place(ts, at);
+        looked();
+    }
     return true;
 }

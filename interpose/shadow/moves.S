@@ -163,6 +163,48 @@ rt_short_begin:
         MOVE_END
 .endm
 
+/* The same of \n bytes, 4 or 8, with 8 zero ones or more behind them. */
+.macro LOW_LOAD n, clear
+        mov     %ebx, %edx
+        shl     $6, %edx
+.if \n == 4
+        mov     %gs:V_DISP(%rcx), %eax
+.else
+        mov     %gs:V_DISP(%rcx), %rax
+.endif
+        mov     %rax, %fs:TS_VVEC(%rdx)
+        movq    $0, %fs:(TS_VVEC+8)(%rdx)
+.irp    i,2,3,4,5,6,7
+.if \clear
+        movq    $0, %fs:(TS_VVEC+8*\i)(%rdx)
+.else
+        or      %fs:(TS_VVEC+8*\i)(%rdx), %rax
+.endif
+.endr
+        mov     %rax, %rdx
+.endm
+
+.macro MOVE_LOW_LOAD n, clear
+        MOVE_BEGIN
+        MOVE_ADDRESSABLE \n
+        LOW_LOAD \n, \clear
+        add     $U_VEC0, %ebx
+        jmp     rt_move_marked
+.endm
+
+.macro MOVE_LOW_STORE n
+        MOVE_BEGIN
+        MOVE_ADDRESSABLE \n, 1
+        shl     $6, %ebx
+        mov     %fs:TS_VVEC(%rbx), %rax
+.if \n == 4
+        mov     %eax, %gs:V_DISP(%rcx)
+.else
+        mov     %rax, %gs:V_DISP(%rcx)
+.endif
+        MOVE_END
+.endm
+
 .macro MOVE kind, how:vararg
         .p2align 4
 move_\kind:
@@ -171,13 +213,14 @@ move_\kind:
 
 .macro EACH_MOVE do                     /* ORDER enum ip_move */
 .irp    kind, load1, load2, load4, load8, sx1_4, sx1_8, sx2_4, sx2_8, sx4_8, store1, store2, store4, store8, push, \
-              vload16, vload16_zero, vload32, vstore16, vstore32
+              vload16, vload16_zero, vload32, vstore16, vstore32, vload4, vload8, vload4_zero, vload8_zero, vstore4, \
+              vstore8
         .p2align 4                      /* IP_MOVES_STEP */
         \do \kind
 .endr
 .endm
 
-.macro MOVES prefix, load, store, vload, vstore
+.macro MOVES prefix, load, store, vload, vstore, low_load, low_store
         MOVE    \prefix\()load1, \load 1, movzbl %gs:V_DISP(%rcx), %edx
         MOVE    \prefix\()load2, \load 2, movzwl %gs:V_DISP(%rcx), %edx
         MOVE    \prefix\()load4, \load 4, mov %gs:V_DISP(%rcx), %edx
@@ -197,6 +240,12 @@ move_\kind:
         MOVE    \prefix\()vload32, \vload 4, 1
         MOVE    \prefix\()vstore16, \vstore 2
         MOVE    \prefix\()vstore32, \vstore 4
+        MOVE    \prefix\()vload4, \low_load 4, 0
+        MOVE    \prefix\()vload8, \low_load 8, 0
+        MOVE    \prefix\()vload4_zero, \low_load 4, 1
+        MOVE    \prefix\()vload8_zero, \low_load 8, 1
+        MOVE    \prefix\()vstore4, \low_store 4
+        MOVE    \prefix\()vstore8, \low_store 8
 .endm
 
         .p2align 4
@@ -212,7 +261,7 @@ rt_move_marked:                         /* RDX: is bit EBX of umask to be set? *
         mov     %rax, %fs:TS_UMASK
         MOVE_END
 
-        MOVES   , MOVE_LOAD, MOVE_STORE, MOVE_VLOAD, MOVE_VSTORE
+        MOVES   , MOVE_LOAD, MOVE_STORE, MOVE_VLOAD, MOVE_VSTORE, MOVE_LOW_LOAD, MOVE_LOW_STORE
 
 .macro STUB kind
         jmp     move_\kind
@@ -583,7 +632,29 @@ rt_moves_stub:
         ORIGIN_STORED 8*\words, ORIGINS_VEC
 .endm
 
-        MOVES   o_, OLOAD, OSTORE, OVLOAD, OVSTORE
+.macro OLOW_LOAD n, clear
+        ORIGIN_BEGIN
+        MOVE_ADDRESSABLE \n, 0, origin_move_c
+        LOW_LOAD \n, \clear
+        ORIGIN_LOADED \n, U_VEC0, ORIGINS_VEC
+.endm
+
+.macro OLOW_STORE n
+        ORIGIN_BEGIN
+        MOVE_ADDRESSABLE \n, 1, origin_move_c
+        mov     %ebx, %esi
+        shl     $6, %esi
+        mov     %fs:TS_VVEC(%rsi), %rdx
+.if \n == 4
+        mov     %edx, %edx
+        mov     %edx, %gs:V_DISP(%rcx)
+.else
+        mov     %rdx, %gs:V_DISP(%rcx)
+.endif
+        ORIGIN_STORED \n, ORIGINS_VEC
+.endm
+
+        MOVES   o_, OLOAD, OSTORE, OVLOAD, OVSTORE, OLOW_LOAD, OLOW_STORE
 
 .macro ORIGIN_STUB kind                 /* C takes it by its number, in acc_kind */
         movb    $number, %fs:TS_ACC_KIND
@@ -626,6 +697,15 @@ rt_move_c:
         .p2align 4
 arith_c:                                /* nobody reads the flags */
         TARGET_AGAIN
+        LOAD_SCRATCH
+        jmp     rt_light_stub
+
+        .p2align 4
+vec_xmm_c:
+        XMM_LOAD
+vec_c:
+        TARGET_AGAIN
+        LOAD_FLAGS
         LOAD_SCRATCH
         jmp     rt_light_stub
 

@@ -39,13 +39,15 @@ enum rt_slow sh_slow(struct tstate *ts, const struct ip_exit *x) {
 }
 
 _Static_assert(IP_MV_LOAD1 == 0 && IP_MV_SX1_4 == 4 && IP_MV_STORE1 == 9 && IP_MV_PUSH == 13 && IP_MV_VLOAD16 == 14 &&
-                   IP_MV_VSTORE16 == 17 && IP_MV_NONE == 19 && IP_MOVES_STEP == 16 && IP_MOVE_DEFINED == 0xffffff &&
-                   IP_MOVE_REG_SHIFT == 24 && IP_U_VEC0 == 32,
+                   IP_MV_VSTORE16 == 17 && IP_MV_VLOAD4 == 19 && IP_MV_VSTORE8 == 24 && IP_MV_NONE == 25 &&
+                   IP_MOVES_STEP == 16 && IP_MOVE_DEFINED == 0xffffff && IP_MOVE_REG_SHIFT == 24 && IP_U_VEC0 == 32,
                "ORDER ip_move, IP_U_*: rt_moves_stub");
 _Static_assert(IP_AR_ALU_END *IP_AR_FORMS *IP_AR_SIZES == IP_AR_IMUL && IP_AR_IMUL + 2 * IP_AR_FORMS == IP_AR_SHIFT &&
                    IP_AR_SHIFT + IP_AR_SIZES * IP_AR_SHIFTS_END == IP_AR_NEG && IP_AR_NEG + IP_AR_SIZES == IP_AR_COPY &&
-                   IP_AR_COPY + IP_AR_COPY_END == IP_AR_LEA && IP_AR_LEA + 4 == IP_AR_END && IP_ARITH_STEP == 16 &&
-                   IP_U_FLAGS == 16,
+                   IP_AR_COPY + IP_AR_COPY_END == IP_AR_LEA && IP_AR_LEA + 4 == IP_AR_VEC &&
+                   IP_AR_VEC + 3 * IP_AR_VEC_END == IP_AR_LOW && IP_AR_LOW + 4 == IP_AR_MOVED &&
+                   IP_AR_MOVED + 1 == IP_AR_END && IP_AR_RESULT == 31 && IP_AR_WIDE == 1 << 16 &&
+                   IP_AR_CLEAR == 1 << 17 && IP_ARITH_STEP == 16 && IP_U_FLAGS == 16,
                "ORDER IP_AR_*: rt_arith_stub");
 _Static_assert(IP_STORES_STEP == 16 && IP_STORES_FLAGS == 7 && IP_STORES_ANY == 14,
                "ORDER IP_STORES_*: rt_stores_stub");

@@ -134,6 +134,11 @@ CASES: list[tuple[Callable[[Writer], Any], str, str]] = [
     ),
     (lambda w: w.put_store_imm(1, w.addr(RAX), 0xFF), "c6 00 ff", "mov byte ptr [rax], 0xff"),
     (lambda w: w.put_store_imm(2, w.addr(RAX), 0xFFFF), "66 c7 00 ff ff", "mov word ptr [rax], 0xffff"),
+    (lambda w: w.put_store_vec(False, w.addr(RDX), 0), "0f 11 02", "movups [rdx], xmm0"),
+    (lambda w: w.put_store_vec(False, w.addr(RDX), 9), "44 0f 11 0a", "movups [rdx], xmm9"),
+    (lambda w: w.put_store_vec(True, w.addr(RDX), 0), "c5 fc 11 02", "vmovups [rdx], ymm0"),
+    (lambda w: w.put_store_vec(True, w.addr(RDX), 9), "c5 7c 11 0a", "vmovups [rdx], ymm9"),
+    (lambda w: w.put_load_vec(9, w.addr(RDX)), "44 0f 10 0a", "movups xmm9, [rdx]"),
     (lambda w: w.put_setz(w.addr(R14, -16)), "41 0f 94 46 f0", "sete [r14-0x10]"),
     (
         lambda w: w.put_store_imm(4, w.addr(RSP, -8), 5),

@@ -57,6 +57,5 @@ def test_string_instructions(tmp_path: Path) -> None:
 
 
 def test_undefined_vectors(tmp_path: Path) -> None:
-    *full, on_the_spot = _slow_paths(tmp_path, UNDEFINED_VECTORS)
-    assert sum(full) < TURNS / 4
-    assert on_the_spot >= TURNS
+    """They are settled in assembly, which counts nothing."""
+    assert sum(_slow_paths(tmp_path, UNDEFINED_VECTORS)) < TURNS / 4
