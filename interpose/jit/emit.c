@@ -327,6 +327,12 @@ static const struct slow_site to_tracking = {ST_EXIT, IP_X_DIRECT}, to_helper = 
 /* What is loaded and not defined goes on in the tracking translation, without being looked at first. */
 static bool leads_to_tracking(const struct em *m) { return (m->o->flags & IP_C_UNDEF) && !(m->b->key & IP_KEY_ONE); }
 
+/* May a signal be delivered before the guest's instruction itself?  Not where its V bits are computed: they would be once
+ * more behind the handler, and a shift has shifted them.  A repeated one goes on where it was, however often that is. */
+static unsigned boundary(const struct em *m, const struct ip_insn *in, int insn) {
+    return m->b->track && m->guarded == insn && !in->rep ? 0 : IP_PF_BOUNDARY;
+}
+
 static void emit_uop(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
     const struct ip_insn *in = &m->b->insn[u->insn];
@@ -336,7 +342,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
             emit_gs_insn(m, u, in);
             break;
         }
-        em_point(m, u->insn, u->spilled, IP_PF_GUEST | (u->spilled ? 0u : IP_PF_BOUNDARY));
+        em_point(m, u->insn, u->spilled, IP_PF_GUEST | (u->spilled ? 0u : boundary(m, in, u->insn)));
         copy_insn(w, in, u->via_t ? u->t0 : IP_REG_NONE);
         em_point(m, u->insn + 1, u->spilled & ~in->gpr_kill, 0);
         break;
@@ -402,8 +408,14 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
         m->e->mask = u->set;
         if (u == m->b->u && !u->spilled && !m->b->checked) m->e->unmasked = w->len;
         break;
-    case U_TMASK: em_check_mask(m, u, em_may_overwrite(m, u) ? to_overwrite : to_helper); break;
-    case U_TMEM: em_check_zero(m, u, to_helper); break;
+    case U_TMASK:
+        m->guarded = u->insn;
+        em_check_mask(m, u, em_may_overwrite(m, u) ? to_overwrite : to_helper);
+        break;
+    case U_TMEM:
+        m->guarded = u->insn;
+        em_check_zero(m, u, to_helper);
+        break;
     case U_LDCHK: em_check_zero(m, u, leads_to_tracking(m) ? to_tracking : to_load); break;
     case U_EARLY: em_check_zero(m, u, to_tracking); break;
     case U_STCHK: em_check_zero(m, u, to_store); break;
@@ -422,7 +434,10 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
                          (u->imm & SPCHG_LOADED ? IP_KEY_BARE : 0),
                      0);
         break;
-    case U_TRACK: em_slow_call(m, IP_SYM_SLOW_LIGHT, IP_XS_TRACK, (uint64_t)u->insn, 0); break;
+    case U_TRACK:
+        m->guarded = u->insn;
+        em_slow_call(m, IP_SYM_SLOW_LIGHT, IP_XS_TRACK, (uint64_t)u->insn, 0);
+        break;
     case U_TJOIN:
         for (int i = m->join_first; i < m->n_stubs; i++)
             if (m->stubs[i].kind == ST_TRACK || m->stubs[i].kind == ST_OVERWRITE) {
@@ -597,7 +612,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, ui
     struct em *m = e->work;
     memset(m, 0, offsetof(struct em, stubs));
     m->n_stubs = m->n_literals = 0;
-    m->cur_insn = -1;
+    m->cur_insn = m->guarded = -1;
     m->record_reg = IP_REG_NONE;
     m->join_first = 0;
     m->w = (struct writer){

@@ -37,6 +37,7 @@ struct em {
     struct stub stubs[MAX_STUBS];
     int n_stubs;
     int cur_insn;   /* guest instruction whose point was last recorded */
+    int guarded;    /* that whose V bits were last checked or computed */
     int join_first; /* stubs waiting for their TJOIN */
     bool shadow, callstack, callers, bmi2, gsbase,
         notes_jumps; /* callers: those of this bare block keep a call stack */
