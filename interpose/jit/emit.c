@@ -327,8 +327,9 @@ static const struct slow_site to_tracking = {ST_EXIT, IP_X_DIRECT}, to_helper = 
 /* What is loaded and not defined goes on in the tracking translation, without being looked at first. */
 static bool leads_to_tracking(const struct em *m) { return (m->o->flags & IP_C_UNDEF) && !(m->b->key & IP_KEY_ONE); }
 
-/* May a signal be delivered before the guest's instruction itself?  Not where its V bits are computed: they would be once
- * more behind the handler, and a shift has shifted them.  A repeated one goes on where it was, however often that is. */
+/* May a signal be delivered before the guest's instruction itself?  Not where its V bits are computed: they would be
+ * once more behind the handler, and a shift has shifted them.  A repeated one goes on where it was, however often that
+ * is. */
 static unsigned boundary(const struct em *m, const struct ip_insn *in, int insn) {
     return m->b->track && m->guarded == insn && !in->rep ? 0 : IP_PF_BOUNDARY;
 }

@@ -168,7 +168,8 @@ static bool settled(struct arith *a, const struct em *m, int insn) {
         return d->size >= 4;
     default: break;
     }
-    if (m->b->fl_live_before[insn + 1] || in->lock) return false;
+    /* Those of before live only where the handler of this instruction's fault is to find them (IP_C_EXACT). */
+    if (m->b->fl_live_before[insn] || m->b->fl_live_before[insn + 1] || in->lock) return false;
     switch (in->mnem) {
     case IP_MN_ADD: return alu(a, in, IP_AR_ADD);
     case IP_MN_SUB: return alu(a, in, IP_AR_SUB);

@@ -62,7 +62,8 @@ rt_short_begin:
         jmp     *%fs:TS_TARGET
 .endm
 
-/* \n bytes at RCX are addressable, else to C.  RAX and RDX are free.  red_zone: they are stored to. */
+/* \n bytes at RCX are addressable, else to C.  RAX and RDX are free.  red_zone: they are stored to.  What the program has
+ * closed on a stack in use, only the A bits tell: stores do not ask them there. */
 .macro MOVE_ADDRESSABLE n, red_zone=0, c=rt_move_c
         cmp     %fs:TS_STACK_LO, %rcx
         jb      1f
@@ -74,14 +75,18 @@ rt_short_begin:
         cmp     %fs:TS_STACK_HI, %rdx
         ja      \c
         cmp     %rsp, %rcx
+.if \red_zone
         jae     2f
+.else
+        jae     1f
+.endif
         lea     -RED_ZONE(%rsp), %rdx
         cmp     %rdx, %rcx
         jb      \c
 .if \red_zone
         NOTE_RED_ZONE 2f
-.endif
         jmp     2f
+.endif
 1:      mov     %rcx, %rdx
         shr     $3, %rdx
         movabs  $IP_A_BASE_, %rax

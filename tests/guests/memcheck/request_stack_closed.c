@@ -15,7 +15,10 @@ int main(void) {
     VALGRIND_MAKE_MEM_NOACCESS(&values[4], sizeof values[4]);
     sum += add(closed);
     __asm__ volatile("addl (%1), %0" : "+r"(sum) : "r"(closed));
+    __asm__ volatile("movl (%1), %0" : "=r"(sum) : "r"(closed));
+    __asm__ volatile("movd (%0), %%xmm0" : : "r"(closed) : "xmm0");
+    sum = 1;
     write(fd, closed, 4);
     VALGRIND_MAKE_MEM_DEFINED(&values[4], sizeof values[4]);
-    return sum - 2 - values[4];
+    return sum - 1 - values[4];
 }
