@@ -462,6 +462,11 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
 
 /* ---- Stubs ------------------------------------------------------------------------------------------------ */
 
+void em_save_all(struct writer *w, uint16_t regs) {
+    for (int r = 0; r < 16; r++)
+        if (regs >> r & 1) save_reg(w, r);
+}
+
 void em_restore_all(struct writer *w, uint16_t regs) {
     for (int r = 0; r < 16; r++)
         if (regs >> r & 1) restore_reg(w, r);

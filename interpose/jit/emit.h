@@ -109,6 +109,7 @@ uint32_t em_note_place(struct em *m, struct uaddr field, uint32_t to);
 void em_slow_call(struct em *m, enum ip_sym sym, int kind, uint64_t key, uint32_t aux);
 void em_count(struct em *m, const struct uinstr *u);
 int em_direct_exit(struct em *m, uint64_t key, int cc, int insn);
+void em_save_all(struct writer *w, uint16_t regs);
 void em_restore_all(struct writer *w, uint16_t regs);
 /* emit_track.c: guards of tracking translations. */
 bool em_may_overwrite(const struct em *m, const struct uinstr *u);

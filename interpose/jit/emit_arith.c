@@ -360,9 +360,7 @@ static bool settled_vector(struct vector *v, const struct ip_insn *in) {
 
 /* What is in their slots already, the registers of the next guard's temporaries. */
 static void save_also(struct writer *w, const struct stub *s, uint32_t regs) {
-    regs |= REG_BIT(IP_RCX) | REG_BIT(IP_RBX) | (s->joined & ~(uint32_t)s->spilled);
-    for (int r = 0; r < 16; r++)
-        if (regs >> r & 1) save_reg(w, r);
+    em_save_all(w, (uint16_t)(regs | REG_BIT(IP_RCX) | REG_BIT(IP_RBX) | (s->joined & ~(uint32_t)s->spilled)));
 }
 
 static void pass_place(struct em *m, const struct ip_insn *in) {

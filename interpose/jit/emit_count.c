@@ -91,8 +91,7 @@ static void em_linked(struct em *m, const struct stub *s) {
     uint32_t others[3];
     int n = 0;
     if (!m->e->compare) m->e->called = w->len;
-    for (int r = 0; r < 16; r++)
-        if (taken >> r & 1) save_reg(w, r);
+    em_save_all(w, taken);
     em_point(m, s->insn, taken, 0);
     put_load(w, 4, AT, STATE(ct_where));
     put_lea(w, 4, AT, addr_at(AT, -(int64_t)IP_CT_CALLED));

@@ -121,8 +121,7 @@ void em_track_stub(struct em *m, const struct stub *s) {
     if (plain_move(m, s->insn, &v)) {
         save_reg(w, IP_RCX);
         /* A later guard's temporaries are taken from their slots there, of which C would have filled all. */
-        for (int r = 0; r < 16; r++)
-            if ((s->joined & ~s->spilled) >> r & 1) save_reg(w, r);
+        em_save_all(w, s->joined & (uint16_t)~s->spilled);
         em_put_operand_address(w, IP_RCX, v.m);
         put_store_imm(w, 4, STATE(acc_info), v.defined | (uint32_t)v.reg << IP_MOVE_REG_SHIFT);
         leave_to(m, s, x, (uint32_t)m->o->sym[IP_SYM_MOVES] + IP_MOVES_STEP * (uint32_t)v.kind);

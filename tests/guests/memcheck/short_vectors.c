@@ -25,16 +25,6 @@ struct results {
                          : "rcx", "rdx", "xmm0", "xmm1", "xmm2", "memory");                                                           \
     }
 
-#define PACKED(op)                                                                                                     \
-    WAY(op##_reg, #op " %%xmm1, %%xmm0")                                                                               \
-    WAY(op##_mem, #op " (%%rdx), %%xmm0")                                                                              \
-    WAY(op##_long, #op " (%%edx), %%xmm0")                                                                             \
-    WAY(op##_vex, "v" #op " %%xmm1, %%xmm0, %%xmm0")                                                                   \
-    WAY(op##_vex_mem, "v" #op " (%%rdx), %%xmm0, %%xmm0")                                                              \
-    WAY(op##_vex_long, "v" #op " (%%edx), %%xmm0, %%xmm0")                                                             \
-    WAY(op##_wide, "v" #op " %%ymm1, %%ymm0, %%ymm0")                                                                  \
-    WAY(op##_wide_mem, "v" #op " (%%rdx), %%ymm0, %%ymm0")                                                             \
-    WAY(op##_wide_long, "v" #op " (%%edx), %%ymm0, %%ymm0")
 #define SCALAR(op)                                                                                                     \
     WAY(op##_reg, #op " %%xmm1, %%xmm0")                                                                               \
     WAY(op##_mem, #op " (%%rdx), %%xmm0")                                                                              \
@@ -42,6 +32,11 @@ struct results {
     WAY(op##_vex, "v" #op " %%xmm1, %%xmm0, %%xmm0")                                                                   \
     WAY(op##_vex_mem, "v" #op " (%%rdx), %%xmm0, %%xmm0")                                                              \
     WAY(op##_vex_long, "v" #op " (%%edx), %%xmm0, %%xmm0")
+#define PACKED(op)                                                                                                     \
+    SCALAR(op)                                                                                                         \
+    WAY(op##_wide, "v" #op " %%ymm1, %%ymm0, %%ymm0")                                                                  \
+    WAY(op##_wide_mem, "v" #op " (%%rdx), %%ymm0, %%ymm0")                                                             \
+    WAY(op##_wide_long, "v" #op " (%%edx), %%ymm0, %%ymm0")
 #define LOAD(op)                                                                                                       \
     WAY(op##_load, #op " (%%rdx), %%xmm0")                                                                             \
     WAY(op##_load_long, #op " (%%edx), %%xmm0")                                                                        \
