@@ -90,6 +90,13 @@ AVX512 static void bits(int *block, const int *half) { /* half: the even element
     want("permute", block, 64, 0xf000);
 }
 
+/* Sevens, and in their place what the instruction reads where the mask says so. */
+#define OVER_SEVEN(what, text, operand, mask, open)                                                                    \
+    v = seven;                                                                                                         \
+    __asm__ volatile(text : "+v"(v) : operand, "Yk"(mask));                                                            \
+    _mm512_storeu_si512(s, v);                                                                                         \
+    want(what, s, 64, open)
+
 /* Under a mask of which nothing is defined: block has five ints, and the mask selects no other. */
 AVX512 static void choices(int *block) {
     int s[16];
@@ -101,26 +108,12 @@ AVX512 static void choices(int *block) {
     __asm__ volatile("vmovdqu32 %1, %0%{%2%}%{z%}" : "=v"(v) : "m"(*(const __m512i *)block), "Yk"(k));
     _mm512_storeu_si512(s, v);
     want("zero or zero", s, 64, 0xfffffffffff00000);
-    v = seven;
-    __asm__ volatile("vmovdqu32 %1, %0%{%2%}" : "+v"(v) : "m"(*(const __m512i *)block), "Yk"(k));
-    _mm512_storeu_si512(s, v);
-    want("zero or seven", s, 64, 0xfffffffffff11111);
-    v = seven;
-    __asm__ volatile("vpbroadcastd %1, %0%{%2%}" : "+v"(v) : "m"(block[4]), "Yk"(k));
-    _mm512_storeu_si512(s, v);
-    want("zero, repeated, or seven", s, 64, 0x1111111111111111);
-    v = seven;
-    __asm__ volatile("vpbroadcastd %1, %0%{%2%}" : "+v"(v) : "r"(7), "Yk"(k));
-    _mm512_storeu_si512(s, v);
-    want("seven or seven", s, 64, 0);
-    v = seven;
-    __asm__ volatile("vpandd %1%{1to16%}, %0, %0%{%2%}" : "+v"(v) : "m"(block[3]), "Yk"(k));
-    _mm512_storeu_si512(s, v);
-    want("and of zero, or seven", s, 64, 0x1111111111111111);
-    v = seven;
-    __asm__ volatile("vpandd %1%{1to16%}, %0, %0%{%2%}" : "+v"(v) : "m"(block[5]), "Yk"(none));
-    _mm512_storeu_si512(s, v);
-    want("and of what cannot be read, or seven", s, 64, 0x1111111111111111);
+    OVER_SEVEN("zero or seven", "vmovdqu32 %1, %0%{%2%}", "m"(*(const __m512i *)block), k, 0xfffffffffff11111);
+    OVER_SEVEN("zero, repeated, or seven", "vpbroadcastd %1, %0%{%2%}", "m"(block[4]), k, 0x1111111111111111);
+    OVER_SEVEN("seven or seven", "vpbroadcastd %1, %0%{%2%}", "r"(7), k, 0);
+    OVER_SEVEN("and of zero, or seven", "vpandd %1%{1to16%}, %0, %0%{%2%}", "m"(block[3]), k, 0x1111111111111111);
+    OVER_SEVEN("and of what cannot be read, or seven", "vpandd %1%{1to16%}, %0, %0%{%2%}", "m"(block[5]), none,
+               0x1111111111111111);
 }
 
 BF16 static void halves(int *block) {
