@@ -265,6 +265,14 @@ static bool is_checked(const struct ip_code_reader *rd, uint64_t pc, int len, ui
     return false;
 }
 
+/* The CPU has no AVX-512, so it has none of the registers that a tool would look at. */
+static bool lacks_registers(const struct ip_insn *in, const struct ip_jit_opts *o) {
+    if (o->avx512 || in->enc == IP_ENC_LEGACY) return false;
+    bool masks = in->enc == IP_ENC_EVEX;
+    for (int i = 0; i < in->n_ops; i++) masks |= in->ops[i].kind == IP_OP_K;
+    return masks;
+}
+
 /* The rest of the instruction cannot be fetched, but need not be: AMD's CPUs look at no ModRM byte of ud0 and
  * ud1 (APM volume 3, "UD0, UD1, UD2"). */
 static bool undefined_already(const struct ip_insn *in, const struct ip_jit_opts *o) {
@@ -345,7 +353,7 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, co
         } else {
             len = ip_decode(buf, (size_t)avail, pc, in);
         }
-        if (len < 0 && undefined_already(in, o)) len = 0;
+        if (len < 0 ? undefined_already(in, o) : lacks_registers(in, o)) len = 0;
         if (len <= 0) {
             if (i != 0) {
                 /* What comes before runs first; the fault belongs to a block of its own. */

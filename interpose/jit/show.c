@@ -9,6 +9,7 @@
 
 void ip_ask_cpu(struct ip_jit_opts *o) {
     o->bmi2 = __builtin_cpu_supports("bmi2") != 0;
+    o->avx512 = __builtin_cpu_supports("avx512f") != 0;
     o->amd = __builtin_cpu_is("amd") != 0;
 }
 
@@ -44,6 +45,7 @@ static int show(const char *tool, const uint8_t *code, size_t n, uint64_t pc, ui
     snprintf(o.tool, sizeof o.tool, "%s", tool);
     if (!ip_tool_pass(&o)) return -1;
     ip_ask_cpu(&o);
+    o.avx512 = true; /* what is shown is the same on each CPU */
     for (int i = 0; i < 32; i++) o.sym[i] = IP_RT_BASE + 0x1000u + 16u * (unsigned)i;
     struct ublock *b = out->b;
     for (int i = 0; i < 3; i++) b[i].insn = out->insn;

@@ -225,7 +225,7 @@ struct ip_jit_opts {
     bool verify;               /* every stage's output (verify.c) */
     uint64_t random_registers; /* seed of stage 5's choices; 0: it takes the cheapest */
     char tool[16];             /* whose pass stage 3 is: a name, for two processes have it at two places */
-    bool bmi2, amd;            /* the CPU has it; it is one of AMD's (ip_ask_cpu) */
+    bool bmi2, avx512, amd;    /* the CPU has it; it is one of AMD's (ip_ask_cpu) */
     uint64_t sym[32];          /* runtime addresses, IP_SYM_* */
 };
 
