@@ -153,36 +153,52 @@ rt_stores_stub:                         /* ORDER IP_STORES_* */
         jmp     rt_load_stub
 
 /* A return while bytes below RSP are marked defined: mark them undefined again.
- * As above: RAX kept, RCX and RDX free, flags kept. */
+ * As above: RAX kept, RCX and RDX free, flags kept.  What lies below them is undefined anyway: it may be marked with them. */
         .p2align 4
         .globl  rt_red_zone_stub
 rt_red_zone_stub:
-        mov     %rsp, %fs:TS_TMP2
-        mov     %rsp, %rdx
+        mov     %rax, %fs:0x00
+        lahf
+        seto    %al
         mov     %fs:TS_REDZONE, %rcx
-        mov     %fs:TS_RT_SP, %rsp
-        pushfq
         movq    $0, %fs:TS_REDZONE
         andl    $~U_REDZONE, %fs:TS_UMASK
         not     %rcx
         btr     $63, %rcx
         cmp     %fs:TS_STACK_LO, %rcx
         jb      2f
-        cmp     %fs:TS_STACK_HI, %rdx
+        cmp     %fs:TS_STACK_HI, %rsp
         ja      2f
-        push    %rax
-        mov     %rdx, %rax
-        sub     %rcx, %rax
-        cmp     $RED_ZONE_MOST, %rax    /* RSP elsewhere meanwhile: nothing to do */
-        pop     %rax
+        mov     %rsp, %rdx
+        sub     %rcx, %rdx
+        cmp     $RED_ZONE_MOST, %rdx    /* RSP elsewhere meanwhile: nothing to do */
         ja      2f
-1:      sub     $8, %rdx                /* may take in a few bytes below, undefined anyway */
+        mov     %rdx, %rcx
+        lea     -RED_ZONE(%rsp), %rdx
+        cmp     $RED_ZONE, %rcx
+        ja      3f
+        cmp     %fs:TS_STACK_LO, %rdx
+        jb      3f
+        cmp     $RED_ZONE/4, %rcx
+        mov     $-1, %rcx
+        jbe     4f
+.irp    i,0,1,2,3,4,5,6,7,8,9,10,11
+        mov     %rcx, %gs:(V_DISP+8*\i)(%rdx)
+.endr
+4:
+.irp    i,12,13,14,15
+        mov     %rcx, %gs:(V_DISP+8*\i)(%rdx)
+.endr
+2:      STORE_FLAGS 1
+        jmp     *%fs:TS_RESUME
+3:      mov     %rsp, %rdx
+        neg     %rcx
+        add     %rsp, %rcx
+1:      sub     $8, %rdx
         movq    $-1, %gs:V_DISP(%rdx)
         cmp     %rcx, %rdx
         ja      1b
-2:      popfq
-        mov     %fs:TS_TMP2, %rsp
-        jmp     *%fs:TS_RESUME
+        jmp     2b
 /* RSP, which was TMP0, has changed by an amount that the translation did not know, or a large one.  A frame that was
  * given back, with the red zone below it, becomes undefined; anything else goes to C.  All addresses are multiples of 8,
  * and stores lie at multiples of their size, for the guest may have alignment checked. */
@@ -236,11 +252,20 @@ rt_give_back_stub:
         je      11b
 10:     mov     %fs:TS_TMP0, %rdx
         sub     $RED_ZONE, %rdx
-        mov     %rsp, %rcx
+        mov     %fs:TS_REDZONE, %rcx    /* what is noted of the frame's red zone: marked with it */
+        test    %rcx, %rcx
+        je      20f
+        not     %rcx
+        btr     $63, %rcx
+        cmp     %rdx, %rcx
+        jb      20f
+        movq    $0, %fs:TS_REDZONE
+        andl    $~U_REDZONE, %fs:TS_UMASK
+20:     mov     %rsp, %rcx
         sub     %fs:TS_TMP0, %rcx
         cmp     $STORES_MOST, %ecx
         ja      4f
-        movups  %xmm0, %fs:TS_VECSAVE
+19:     movups  %xmm0, %fs:TS_VECSAVE
         pcmpeqd %xmm0, %xmm0
         movq    $-1, %gs:V_DISP(%rdx)
         movq    $-1, %gs:(V_DISP-8)(%rsp)
@@ -270,10 +295,11 @@ rt_give_back_stub:
         mov     %fs:0x08, %rcx
         mov     %fs:0x10, %rdx
         jmp     *%fs:TS_TARGET
-4:      cmp     $LOOKED_AT, %ecx
+4:      cmpb    $MARKS_YMM, rt_wide_marks(%rip)
         jb      7f
-        cmpb    $0, rt_wide_marks(%rip)
-        je      7f
+        je      14f
+        cmp     $LOOKED_AT, %ecx
+        jb      7f
         /* Of a large frame most is often as it was: what a load shows to be undefined still is not stored to.  Both ends
          * are stored to in any case, and so that no load follows a narrower store to the same bytes.  No registers but
          * those whose use does not slow legacy instructions down. */
@@ -316,6 +342,62 @@ rt_give_back_stub:
         vmovdqu64 %fs:TS_VECSAVE+64, %zmm17
         vmovdqu64 %fs:TS_VECSAVE+128, %zmm18
         kmovq   %fs:TS_VECSAVE+192, %k1
+        jmp     2b
+        /* As above.  Legacy registers whose upper halves are zero get them back so that the CPU knows it, for else it merges
+         * them into each result of a legacy instruction; and the ends are longer, for each branch here pushes one that tells
+         * more out of what the CPU guesses the next ones by. */
+14:     cmp     $YMM_LEAST, %ecx
+        jb      19b
+        vmovdqu %ymm0, %fs:TS_VECSAVE
+        vmovdqu %ymm1, %fs:TS_VECSAVE+64
+        vmovdqu %ymm2, %fs:TS_VECSAVE+128
+        vpor    %ymm0, %ymm1, %ymm1
+        vpor    %ymm2, %ymm1, %ymm1
+        vextracti128 $1, %ymm1, %xmm1
+        vptest  %xmm1, %xmm1
+        sete    %al
+        vpcmpeqd %ymm0, %ymm0, %ymm0
+.irp    i,0,1,2,3
+        movq    $-1, %gs:(V_DISP+8*\i)(%rdx)
+.endr
+        add     $32, %rdx
+        and     $-32, %rdx
+        mov     %rsp, %rcx
+        and     $-32, %rcx
+        sub     $512, %rcx
+15:
+.irp    i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+        vmovdqa %ymm0, %gs:(V_DISP+32*\i)(%rdx)
+.endr
+16:     add     $512, %rdx
+        cmp     %rcx, %rdx
+        jae     17f
+        vmovdqa %gs:V_DISP(%rdx), %ymm1
+        vmovdqa %gs:(V_DISP+32)(%rdx), %ymm2
+.irp    i,1,2,3,4,5,6,7
+        vpand   %gs:(V_DISP+64*\i)(%rdx), %ymm1, %ymm1
+        vpand   %gs:(V_DISP+32+64*\i)(%rdx), %ymm2, %ymm2
+.endr
+        vpand   %ymm2, %ymm1, %ymm1
+        vptest  %ymm0, %ymm1
+        jc      16b
+        jmp     15b
+17:
+.irp    i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+        vmovdqa %ymm0, %gs:(V_DISP+32*\i)(%rcx)
+.endr
+.irp    i,0,1,2,3
+        movq    $-1, %gs:(V_DISP-32+8*\i)(%rsp)
+.endr
+        test    %al, %al
+        je      18f
+        vmovdqu %fs:TS_VECSAVE, %xmm0
+        vmovdqu %fs:TS_VECSAVE+64, %xmm1
+        vmovdqu %fs:TS_VECSAVE+128, %xmm2
+        jmp     2b
+18:     vmovdqu %fs:TS_VECSAVE, %ymm0
+        vmovdqu %fs:TS_VECSAVE+64, %ymm1
+        vmovdqu %fs:TS_VECSAVE+128, %ymm2
         jmp     2b
 7:      mov     %rsp, %fs:TS_TMP2
         mov     %fs:TS_RT_SP, %rsp

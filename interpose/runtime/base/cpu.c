@@ -41,6 +41,7 @@ static void ask(struct rt_cpu *c) {
     else if ((c->xcr0 & AVX_STATE) == AVX_STATE)
         c->vectors = RT_YMM;
     c->wide_masks = c->vectors == RT_ZMM && (features & bit_AVX512BW);
+    c->avx2 = c->vectors == RT_YMM && (features & bit_AVX2);
 }
 
 const struct rt_cpu *rt_cpu(void) {

@@ -19,6 +19,7 @@ struct rt_cpu {
      * outermost word of their frame, first, and a call at the stack before the target. */
     bool outer_first;
     bool wide_masks; /* AVX512BW: mask registers have 64 bits */
+    bool avx2;       /* 256 bits for integers, and AVX-512 is not in use */
     bool tells_used; /* xgetbv answers which components are not in their initial state (SDM volume 1, 13.2, 13.6) */
     int vectors;     /* RT_XMM, RT_YMM, RT_ZMM: the widest registers */
     u64 xcr0;        /* 0: no XSAVE; the state is that of FXSAVE */

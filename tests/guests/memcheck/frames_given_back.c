@@ -1,6 +1,6 @@
 /* Frames of many sizes, at multiples of 8 and 16, are filled and given back by an amount that is in a register: what
  * is taken there next is undefined, all of it, and what lies above stays as it was.  The same for large frames of which
- * one byte was stored to, and registers that the marking may use keep their values. */
+ * one byte was stored to, and for stores to the red zone; registers that the marking may use keep their values. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +38,36 @@ __asm__("touch:\n"
         "  add %rdi, %rsp\n"
         "  ret\n");
 
+/* Stores a byte so far below RSP, within the red zone, amid a frame of size bytes (0: none). */
+void below(unsigned long size, unsigned long distance);
+__asm__("below:\n"
+        "  sub %rdi, %rsp\n"
+        "  mov %rsp, %rax\n"
+        "  sub %rsi, %rax\n"
+        "  movb $1, (%rax)\n"
+        "  test %rdi, %rdi\n"
+        "  je 1f\n"
+        "  add %rdi, %rsp\n"
+        "1: ret\n");
+
 static unsigned long wide[4][8], masks[2];
+
+/* touch, with values in vector registers, whose upper halves are in use or not: how many of them it has changed.  (In
+ * one piece: compilers put vzeroupper before a call.) */
+__attribute__((noinline, target("avx2"))) static unsigned touch_halves(unsigned long size, unsigned long at) {
+    static unsigned long now[6][4], were[6][4];
+    for (unsigned i = 0; i < 24; i++) were[i / 4][i % 4] = i >= 12 && i % 4 >= 2 ? 0 : 0x0123456789abcdef * (i + size + at);
+    __asm__ volatile("lea -128(%%rsp), %%rsp;"
+                     "vmovdqu (%0), %%ymm0; vmovdqu 32(%0), %%ymm1; vmovdqu 64(%0), %%ymm2; call touch;"
+                     "vmovdqu %%ymm0, (%1); vmovdqu %%ymm1, 32(%1); vmovdqu %%ymm2, 64(%1); vzeroupper;"
+                     "movdqu 96(%0), %%xmm0; movdqu 128(%0), %%xmm1; movdqu 160(%0), %%xmm2; call touch;"
+                     "vmovdqu %%ymm0, 96(%1); vmovdqu %%ymm1, 128(%1); vmovdqu %%ymm2, 160(%1); vzeroupper;"
+                     "lea 128(%%rsp), %%rsp"
+                     :
+                     : "r"(were), "r"(now), "D"(size), "S"(at)
+                     : "memory", "cc", "xmm0", "xmm1", "xmm2");
+    return memcmp(now, were, sizeof now) != 0;
+}
 
 /* touch, with values in the registers that only wide vectors have: how many of them it has changed. */
 __attribute__((noinline, target("avx512bw"))) static unsigned touch_wide(unsigned long size, unsigned long at) {
@@ -82,16 +111,23 @@ int main(void) {
             if (n && !wrong++) at = size;
         }
     }
-    int is_wide = __builtin_cpu_supports("avx512bw");
+    int is_wide = __builtin_cpu_supports("avx512bw"), has_halves = __builtin_cpu_supports("avx2");
     for (unsigned k = 0; k < 40; k++) {
         unsigned size = 8 * (66 + 37 * k);
         for (unsigned place = 0; place < size + size / 61; place += size / 61) {
             unsigned to = place < size ? place : size - 1;
+            if (has_halves) wrong += touch_halves(size, to);
             if (is_wide)
                 wrong += touch_wide(size, to);
             else
                 touch(size, to);
             if (defined_in(size + 256) && !wrong++) at = size;
+        }
+    }
+    for (unsigned size = 0; size < 3000; size += size / 2 + 8) {
+        for (unsigned distance = 1; distance <= 128; distance++) {
+            below(size, distance);
+            if (defined_in(size + 384) && !wrong++) at = size;
         }
     }
     for (unsigned i = 0; i < sizeof above; i++) wrong += above[i] != 7;
