@@ -64,7 +64,10 @@ void em_leave(struct em *m, int x, enum ip_sym sym) {
 
 void em_slow_call(struct em *m, enum ip_sym sym, int kind, uint64_t key, uint32_t aux) {
     int x = em_add_exit(m, key, kind, aux);
+    /* Where to go on is in the exit's record, too, which is probably in no cache. */
+    uint32_t place = sym == IP_SYM_GIVE_BACK ? em_note_place(m, STATE(target), m->w.len) : 0;
     em_leave(m, x, sym);
+    if (place) writer_bind_address(&m->w, place);
     m->e->exits[x].patch_off = m->w.len;
 }
 

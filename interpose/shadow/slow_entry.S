@@ -286,11 +286,7 @@ rt_give_back_stub:
         movaps  %xmm0, %gs:(V_DISP+32)(%rcx)
         movaps  %xmm0, %gs:(V_DISP+48)(%rcx)
         movups  %fs:TS_VECSAVE, %xmm0
-2:      mov     %fs:TS_EXIT_ID, %ecx
-        shl     $4, %ecx
-        mov     (META_EXITS+8)(%rcx), %ecx
-        mov     %rcx, %fs:TS_TARGET
-        LOAD_FLAGS
+2:      LOAD_FLAGS
         mov     %fs:0x00, %rax
         mov     %fs:0x08, %rcx
         mov     %fs:0x10, %rdx
