@@ -274,9 +274,10 @@ static bool lacks_registers(const struct ip_insn *in, const struct ip_jit_opts *
 }
 
 /* The rest of the instruction cannot be fetched, but need not be: AMD's CPUs look at no ModRM byte of ud0 and
- * ud1 (APM volume 3, "UD0, UD1, UD2"). */
+ * ud1 (APM volume 3, "UD0, UD1, UD2"), and those without AVX-512 at two bytes of EVEX (Zen 3). */
 static bool undefined_already(const struct ip_insn *in, const struct ip_jit_opts *o) {
-    return o->amd && in->map == 1 && (in->opcode == 0xb9 || in->opcode == 0xff);
+    if (!o->amd) return false;
+    return in->enc == IP_ENC_EVEX ? !o->avx512 : in->map == 1 && (in->opcode == 0xb9 || in->opcode == 0xff);
 }
 
 /* A block of one EXIT for bytes that cannot run. */

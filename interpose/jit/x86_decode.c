@@ -147,6 +147,7 @@ static int read_vector_prefix(struct dec *d, struct ip_insn *out, uint8_t first)
 
     d->bad = d->prefixes & (P_66 | P_LOCK) || d->rep || d->legacy_rex;
     if (!next_byte(d, &p0)) return SHORT;
+    if (first == 0x62) out->enc = IP_ENC_EVEX;
     if (first == 0xc5) {
         out->enc = IP_ENC_VEX;
         out->map = 1;
@@ -173,7 +174,6 @@ static int read_vector_prefix(struct dec *d, struct ip_insn *out, uint8_t first)
         return out->map <= 10 ? IP_XSLOT_X8 + out->map - 8 : BAD;
     }
     if (!next_byte(d, &p2)) return SHORT;
-    out->enc = IP_ENC_EVEX;
     out->map = p0 & 7;
     if ((p0 & 8) || !(p1 & 4)) return BAD;
     d->r2 = (uint8_t)((~p0 & 0x10));
