@@ -52,6 +52,10 @@ class Cleaner:
         """A process cannot go on without us until it is released."""
         self._say("+", pid)
 
+    def let_go(self, pid: int) -> None:
+        """It is about to run: it may end before it is released."""
+        self._say("~", pid)
+
     def release(self, pid: int) -> None:
         self._say("-", pid)
 
@@ -68,21 +72,23 @@ def _run(fd: int, folder: str) -> NoReturn:
         own = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         fcntl.flock(own, fcntl.LOCK_EX)  # as long as this process lives
         _sweep(os.path.dirname(folder))
-        held = _listen(fd)
-        for pidfd in held.values():
-            if system.poll(pidfd, 0):
+        held, gone = _listen(fd)
+        for pid, pidfd in held.items():
+            if not system.poll(pidfd, 0):
+                with contextlib.suppress(OSError):  # it has ended
+                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            elif pid in gone:
                 continue  # it ran and ended before the supervisor came to release it
-            with contextlib.suppress(OSError):  # it has ended
-                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-                tell(InterposeError(_GONE))
+            tell(InterposeError(_GONE))  # also of one that died amid what Frida had written of its code
         _remove(folder)
     finally:
         os._exit(0)
 
 
-def _listen(fd: int) -> dict[int, int]:
-    """Until the supervisor ends: pidfds of the processes that wait for it then."""
+def _listen(fd: int) -> tuple[dict[int, int], set[int]]:
+    """Until the supervisor ends: pidfds of the processes that wait for it then, and which of them may run."""
     held: dict[int, int] = {}
+    gone: set[int] = set()
     with open(fd, "rb", buffering=0) as stream:
         rest = b""
         while data := stream.read(4096):
@@ -91,10 +97,13 @@ def _listen(fd: int) -> dict[int, int]:
                 pid = int(line[1:])
                 with contextlib.suppress(OSError):
                     if line[:1] == b"+":
+                        gone.discard(pid)
                         held[pid] = os.pidfd_open(pid)
+                    elif line[:1] == b"~":
+                        gone.add(pid)
                     elif pid in held:
                         os.close(held.pop(pid))
-    return held
+    return held, gone
 
 
 def _sweep(place: str) -> None:

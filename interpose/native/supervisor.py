@@ -121,8 +121,10 @@ class Supervisor:
                     self.log.plain(f"Warning: {complaint}")
             except InterposeError as error:
                 tell(error, self.log)
+                self._cleaner.let_go(pid)
                 start.end(held, error.exit_code)
                 return
+            self._cleaner.let_go(pid)
             start.release(held)
         finally:
             self._cleaner.release(pid)
