@@ -153,7 +153,8 @@ rt_stores_stub:                         /* ORDER IP_STORES_* */
         jmp     rt_load_stub
 
 /* A return while bytes below RSP are marked defined: mark them undefined again.
- * As above: RAX kept, RCX and RDX free, flags kept.  What lies below them is undefined anyway: it may be marked with them. */
+ * As above: RAX kept, RCX and RDX free, flags kept.  What lies below them on a stack alone is undefined, too, so they are
+ * marked without a count. */
         .p2align 4
         .globl  rt_red_zone_stub
 rt_red_zone_stub:
@@ -179,6 +180,8 @@ rt_red_zone_stub:
         ja      3f
         cmp     %fs:TS_STACK_LO, %rdx
         jb      3f
+        cmpl    $0, %fs:TS_STACK_SHARED
+        jne     3f                      /* another's bytes may be there */
         cmp     $RED_ZONE/4, %rcx
         mov     $-1, %rcx
         jbe     4f
