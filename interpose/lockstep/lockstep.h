@@ -18,6 +18,7 @@ struct ip_ls_regs {
 #define IP_LS_XSAVE  12288 /* more than any CPU's state */
 #define IP_LS_BLOCK  64    /* instructions of a block, at most */
 #define IP_LS_WRITES 128
+#define IP_LS_FRAMES 4
 
 struct ip_ls_step { /* an instruction that N executed */
     uint64_t pc;
@@ -75,9 +76,12 @@ struct ip_ls {
     uint32_t undefined, n_writes; /* arithmetic flags that nobody defines */
     struct ip_ls_write writes[128];
 
-    /* T stands at the entry of a signal handler: what its frame says */
-    uint64_t frame_pc; /* 0: it does not */
-    struct ip_ls_regs frame;
+    /* T stands at the entry of a signal handler: what its frame says, and if that is such an entry, too, what the
+     * frame there says */
+    struct ip_ls_regs frames[4];
+    uint32_t n_frames;
+    uint32_t differ_frame;   /* not T's registers are compared, but those in ... */
+    struct ip_ls_regs frame; /* ... this one */
     struct ip_ls_regs after; /* T right behind a system call */
 
     int32_t t_ended, t_status; /* waitpid's */
@@ -85,8 +89,7 @@ struct ip_ls {
     uint64_t n_addr;
 
     uint32_t differ, differ_gpr, differ_flags, xsave_size;
-    uint32_t differ_frame, pad2; /* not T's registers, but those in its signal frame */
-    uint64_t differ_addr;        /* of memory */
+    uint64_t differ_addr; /* of memory */
     uint8_t differ_t[16], differ_n[16];
     int32_t differ_offset; /* of vector state, in its XSAVE image */
     int32_t error;

@@ -63,51 +63,7 @@ static int follow_binding(struct ip_ls *l) {
     return ls_set(l, l->n_pid, &l->n);
 }
 
-/* ---- Signals ------------------------------------------------------------------------------ */
-
-/* Does T stand at a handler's first instruction, before the frame that it was given?
- * Its arguments are the number and pointers into the frame. */
-static void look_for_frame(struct ip_ls *l) {
-    static const uint8_t order[16] = {IP_R8,  IP_R9,  IP_R10, IP_R11, IP_R12, IP_R13, IP_R14, IP_R15,
-                                      IP_RDI, IP_RSI, IP_RBP, IP_RBX, IP_RDX, IP_RAX, IP_RCX, IP_RSP};
-    const struct ip_ls_regs *t = &l->t;
-    uint64_t words[18], sp = t->gpr[IP_RSP];
-    l->frame_pc = 0;
-    if (t->gpr[IP_RDX] != sp + 8 || t->gpr[IP_RDI] - 1 >= 64 || t->gpr[IP_RSI] <= sp) return;
-    if (ip_ls_read(l->t_pid, sp + FRAME_REGISTERS, words, sizeof words) != sizeof words) return;
-    for (int i = 0; i < 16; i++) l->frame.gpr[order[i]] = words[i];
-    l->frame_pc = l->frame.pc = words[16];
-    l->frame.rflags = words[17];
-}
-
-/* N is where the signal found T: it gets the frame and goes to the handler, too. */
-static int deliver(struct ip_ls *l) {
-    uint64_t lo = l->t.gpr[IP_RSP], hi = l->frame.gpr[IP_RSP];
-    if (hi <= lo || hi - lo > 65536) hi = lo + 16384; /* on an alternate stack */
-    ls_copy(l->n_pid, l->t_pid, lo, hi - lo);
-    l->signals++;
-    l->frame_pc = 0;
-    return ip_ls_adopt(l, 1);
-}
-
-int ip_ls_adopt(struct ip_ls *l, int whole) {
-    struct ip_ls_regs r = l->t;
-    if (!whole) {
-        r = l->n;
-        r.pc = l->after.pc;
-        for (int i = 0; i < 3; i++) {
-            static const uint8_t left_by_syscall[3] = {IP_RAX, IP_RCX, IP_R11};
-            r.gpr[left_by_syscall[i]] = l->after.gpr[left_by_syscall[i]];
-        }
-    } else {
-        if (ls_get_vector(l, l->t_pid, l->x_t) || ls_set_n_vector(l, l->x_t)) return -1;
-        ls_copy(l->n_pid, l->t_pid, l->t.gpr[IP_RSP], 8); /* a return address that T pushed */
-    }
-    if (ls_set(l, l->n_pid, &r)) return -1;
-    return ls_get_n(l);
-}
-
-/* ---- Comparison ------------------------------------------------------------------------------ */
+/* ---- Registers compared ---------------------------------------------------------------------- */
 
 #define LOOKAHEAD 64
 
@@ -115,6 +71,10 @@ int ip_ls_adopt(struct ip_ls *l, int whole) {
 static bool is_through_table(const struct ip_insn *in) {
     return in->flow == IP_F_JMPI && in->mem.present && in->mem.base == IP_REG_RIP;
 }
+
+/* The entry of a procedure linkage table, alone or behind an endbr64: who calls it cannot know whether the dynamic
+ * linker comes first, which keeps no flags. */
+static bool is_entry(const struct ip_insn *in) { return is_through_table(in) && in->pc % 4 == 0; }
 
 /* Are these flags overwritten on N's way before anything reads them? */
 static bool are_dead(const struct ip_ls *l, uint32_t flags) {
@@ -125,6 +85,7 @@ static bool are_dead(const struct ip_ls *l, uint32_t flags) {
         int64_t avail = ip_ls_read(l->n_pid, pc, bytes, 15);
         int len = avail > 0 ? ip_decode(bytes, (size_t)avail, pc, &in) : 0;
         if (len <= 0) return false;
+        if (is_entry(&in)) return true;
         bool stays = in.flow == IP_F_SYSCALL; /* R11, which gets the flags, is taken from T */
         if (in.fl_read & flags && !stays) return false;
         flags &= ~in.fl_kill;
@@ -154,6 +115,94 @@ static void compare_registers(struct ip_ls *l, const struct ip_ls_regs *t) {
     }
     if (l->differ_flags) l->differ |= IP_LS_D_FLAGS;
 }
+
+/* ---- Signals ------------------------------------------------------------------------------ */
+
+/* Is this a handler's first instruction, before the frame that it was given?  Its arguments are the number and
+ * pointers into the frame, which says where the signal came. */
+static bool interrupted_by(struct ip_ls *l, const struct ip_ls_regs *handler, struct ip_ls_regs *frame) {
+    static const uint8_t order[16] = {IP_R8,  IP_R9,  IP_R10, IP_R11, IP_R12, IP_R13, IP_R14, IP_R15,
+                                      IP_RDI, IP_RSI, IP_RBP, IP_RBX, IP_RDX, IP_RAX, IP_RCX, IP_RSP};
+    uint64_t words[18], sp = handler->gpr[IP_RSP];
+    if (handler->gpr[IP_RDX] != sp + 8 || handler->gpr[IP_RDI] - 1 >= 64 || handler->gpr[IP_RSI] <= sp) return false;
+    if (ip_ls_read(l->t_pid, sp + FRAME_REGISTERS, words, sizeof words) != sizeof words) return false;
+    for (int i = 0; i < 16; i++) frame->gpr[order[i]] = words[i];
+    frame->pc = words[16];
+    frame->rflags = words[17];
+    return true;
+}
+
+/* T may have got several signals at once, each before the first instruction of the last one's handler. */
+static void look_for_frames(struct ip_ls *l) {
+    const struct ip_ls_regs *at = &l->t;
+    l->n_frames = 0;
+    while (l->n_frames < IP_LS_FRAMES && interrupted_by(l, at, &l->frames[l->n_frames])) at = &l->frames[l->n_frames++];
+}
+
+static void copy_frames(struct ip_ls *l, uint32_t n) {
+    const struct ip_ls_regs *at = &l->t;
+    for (uint32_t i = 0; i < n; at = &l->frames[i++]) {
+        uint64_t lo = at->gpr[IP_RSP], hi = l->frames[i].gpr[IP_RSP];
+        if (hi <= lo || hi - lo > 65536) hi = lo + 16384; /* on an alternate stack */
+        ls_copy(l->n_pid, l->t_pid, lo, hi - lo);
+    }
+    l->n_frames = 0;
+}
+
+/* N is where a signal found T: it gets the frames and goes to the handler, too.  1: it did; 0: it is not there, or
+ * its registers are others, as in another turn of a loop; -1. */
+static int meet_frame(struct ip_ls *l) {
+    for (uint32_t i = 0; i < l->n_frames; i++) {
+        if (l->n.pc != l->frames[i].pc) continue;
+        l->differ = 0;
+        compare_registers(l, &l->frames[i]);
+        if (!l->differ || (l->left && l->steps < l->start_at)) {
+            l->signals += i + 1;
+            copy_frames(l, i + 1);
+            return ip_ls_adopt(l, 1) ? -1 : 1;
+        }
+        l->frame = l->frames[i];
+        l->differ_frame = 1;
+    }
+    return 0;
+}
+
+/* N was there with other registers, and never again in this block. */
+static bool passed_frame(struct ip_ls *l) {
+    if (!l->differ_frame || (l->n.pc == l->t.pc && !memcmp(l->n.gpr, l->t.gpr, sizeof l->n.gpr))) return false;
+    l->differ = 0;
+    compare_registers(l, &l->frame);
+    return true;
+}
+
+/* What a system call left in T, if a signal waited for its end: in that one's frame. */
+static const struct ip_ls_regs *behind_call(const struct ip_ls *l, uint64_t next) {
+    for (uint32_t i = 0; i < l->n_frames; i++)
+        if (l->frames[i].pc == next || l->frames[i].pc == l->n.pc) return &l->frames[i];
+    return &l->t;
+}
+
+int ip_ls_adopt(struct ip_ls *l, int whole) {
+    struct ip_ls_regs r = l->t;
+    if (!whole) {
+        r = l->n;
+        r.pc = l->after.pc;
+        for (int i = 0; i < 3; i++) {
+            static const uint8_t left_by_syscall[3] = {IP_RAX, IP_RCX, IP_R11};
+            r.gpr[left_by_syscall[i]] = l->after.gpr[left_by_syscall[i]];
+        }
+    } else {
+        /* Signals that waited for the end of this call, or another handler that it returns to. */
+        if (l->n_frames && l->t.gpr[IP_RSP] < l->n.gpr[IP_RSP]) l->signals += l->n_frames;
+        copy_frames(l, l->n_frames);
+        if (ls_get_vector(l, l->t_pid, l->x_t) || ls_set_n_vector(l, l->x_t)) return -1;
+        ls_copy(l->n_pid, l->t_pid, l->t.gpr[IP_RSP], 8); /* a return address that T pushed */
+    }
+    if (ls_set(l, l->n_pid, &r)) return -1;
+    return ls_get_n(l);
+}
+
+/* ---- All compared ------------------------------------------------------------------------------- */
 
 static bool part_differs(struct ip_ls *l, int from, int len) {
     if (from < 0 || (uint32_t)(from + len) > l->xsave_size) return false;
@@ -260,10 +309,6 @@ static int clear_pushed_trap_flag(struct ip_ls *l) {
     return ptrace(PTRACE_POKEDATA, l->n_pid, at, word & ~bit) ? ls_fail(l, "write N's stack") : 0;
 }
 
-/* The entry of a procedure linkage table, alone or behind an endbr64: who calls it cannot know whether the dynamic
- * linker comes first, which keeps no flags. */
-static bool is_entry(const struct ip_insn *in) { return is_through_table(in) && in->pc % 4 == 0; }
-
 static void note_undefined(struct ip_ls *l, const struct ip_insn *in, uint64_t rcx) {
     uint32_t undefined = l->forgive_dead && is_entry(in) ? IP_FL_ARITH : ip_ls_undefined_flags(in, rcx);
     l->undefined = (l->undefined & ~(in->fl_kill & ~undefined)) | undefined;
@@ -309,25 +354,13 @@ static void count(struct ip_ls *l) {
     l->left = l->index >= l->n_insns || l->n.pc != l->pcs[l->index];
 }
 
-/* A block that takes several turns of a loop has the pc more than once: T may have been stopped in a later turn. */
-static bool comes_again(const struct ip_ls *l, uint64_t pc) {
-    for (uint32_t i = l->index + 1; !l->left && i < l->n_insns; i++)
-        if (l->pcs[i] == pc) return true;
-    return false;
-}
-
 /* N through the block.  -1: done with it; else an event. */
 static int follow(struct ip_ls *l) {
+    int r;
     for (;;) {
-        if (l->frame_pc && l->n.pc == l->frame_pc) {
-            l->differ = 0;
-            l->differ_frame = 1;
-            compare_registers(l, &l->frame);
-            if (!l->differ || !comes_again(l, l->frame_pc)) {
-                if (l->differ && l->steps >= l->start_at) return IP_LS_DIFFER;
-                return deliver(l) ? IP_LS_ERROR : -1;
-            }
-        }
+        r = meet_frame(l);
+        if (r) return r < 0 ? IP_LS_ERROR : -1;
+        if (l->left && passed_frame(l)) return IP_LS_DIFFER;
         if (l->left) return l->t_ended ? IP_LS_T_ENDED : -1;
         if (left_early(l)) return -1;
         if (l->index == 0 && l->n.pc != l->pcs[0]) {
@@ -342,12 +375,11 @@ static int follow(struct ip_ls *l) {
         remember(l, bytes, len > 0 ? (uint32_t)len : 0);
         bool marker = is_marker(bytes, avail), call = len > 0 && in.flow == IP_F_SYSCALL;
         if (marker || call || l->n.pc == CALL_RETURN) {
-            l->after = l->frame_pc ? l->frame : l->t;
+            l->after = *behind_call(l, l->n.pc + (uint64_t)(len > 0 ? len : 0));
             l->steps++;
             l->left = 1;
             return call && l->n.pc != CALL_RETURN ? IP_LS_SYSCALL : IP_LS_REQUEST;
         }
-        int r;
         if (len > 0) {
             r = n_insn(l, &in);
         } else {
@@ -371,8 +403,8 @@ int ip_ls_run(struct ip_ls *l) {
             l->blocks++;
             r = ls_t_run(l, l->enter_jump);
             if (r < 0) return IP_LS_ERROR;
-            l->frame_pc = 0;
-            if (!r) look_for_frame(l);
+            l->n_frames = 0;
+            if (!r) look_for_frames(l);
             l->in_block = 1;
         }
         r = follow(l);

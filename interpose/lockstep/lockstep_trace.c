@@ -51,7 +51,8 @@ int64_t ls_copy(int to_pid, int from_pid, uint64_t addr, uint64_t len) {
 
 _Static_assert(sizeof((struct ip_ls *)0)->ring / sizeof(struct ip_ls_step) == IP_LS_RING &&
                    sizeof((struct ip_ls *)0)->x_t == IP_LS_XSAVE && sizeof((struct ip_ls *)0)->pcs == 8 * IP_LS_BLOCK &&
-                   sizeof((struct ip_ls *)0)->writes == sizeof(struct ip_ls_write) * IP_LS_WRITES,
+                   sizeof((struct ip_ls *)0)->writes == sizeof(struct ip_ls_write) * IP_LS_WRITES &&
+                   sizeof((struct ip_ls *)0)->frames == sizeof(struct ip_ls_regs) * IP_LS_FRAMES,
                "cffi wants the sizes of arrays as numbers");
 
 /* ---- Registers -------------------------------------------------------------------- */

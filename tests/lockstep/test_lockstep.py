@@ -175,6 +175,73 @@ def test_everything_that_differs_by_nature(compile_guest, tool):
     assert signals and int(signals[1]) >= 4  # SIGUSR1 twice, SIGSEGV, SIGALRM
 
 
+TICKS = r"""
+#include <signal.h>
+#include <sys/time.h>
+static volatile int ticks;
+static void on_alarm(int s) { ticks++; }
+int main(void) {
+    signal(SIGALRM, on_alarm);
+    struct itimerval t = {{0, 3000}, {0, 3000}};
+    setitimer(ITIMER_REAL, &t, 0);
+    for (volatile long x = 0, i = 0; i < 3000; i++) x += i * i / 3;
+    return !ticks;
+}
+"""
+
+
+@pytest.mark.parametrize("flag", ["-O1", "-O2"])
+def test_signals_in_any_turn_of_a_block(compile_guest, flag):
+    """A block that takes several turns of the loop comes by each instruction as often; behind its last T is
+    where it began."""
+    done = run(LOCKSTEP, "--skip-until=main", "--every-block=yes", compile_guest("ticks", TICKS, flag))
+    assert done.returncode == 0, done.stderr
+    signals = re.search(r"(\d+) signals", done.stderr)
+    assert signals and int(signals[1]) > 20
+
+
+PENDING = r"""
+#include <signal.h>
+#include <stdio.h>
+static volatile int again = 3, sum;
+static void on_first(int s) { if (again-- > 0) raise(SIGUSR1); }
+static void on_second(int s, siginfo_t *i, void *u) { sum += s; }
+__attribute__((noinline)) static unsigned long below(void) {
+    unsigned long mix = 0, *p = __builtin_frame_address(0);
+    for (int i = 20; i < 600; i++) mix = mix * 31 + ((volatile unsigned long *)p)[-i];
+    return mix;
+}
+int main(void) {
+    struct sigaction a = {.sa_sigaction = on_second, .sa_flags = SA_SIGINFO};
+    sigset_t both, old;
+    signal(SIGUSR1, on_first);
+    sigaction(SIGUSR2, &a, 0);
+    raise(SIGUSR1);
+    unsigned long mix = below();
+    sigemptyset(&both);
+    sigaddset(&both, SIGUSR1);
+    sigaddset(&both, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &both, &old);
+    raise(SIGUSR1);
+    raise(SIGUSR2);
+    sigprocmask(SIG_SETMASK, &old, 0);
+    mix += below();
+    printf("%d %d\n", again, sum);
+    return !mix;
+}
+"""
+
+
+@pytest.mark.parametrize("every_block", ["no", "yes"])
+@pytest.mark.parametrize("tool", ["none", "memcheck"])
+def test_signals_that_waited(compile_guest, tool, every_block):
+    """One that comes as a handler returns, two at once; what is left of all their frames is read."""
+    program = compile_guest("pending", PENDING, "-O1")
+    done = run(LOCKSTEP, "--skip-until=main", f"--every-block={every_block}", f"--tool={tool}", program)
+    assert (done.returncode, done.stdout) == (0, "-2 12\n"), done.stderr
+    assert "6 signals" in done.stderr
+
+
 def test_tracking_translation(compile_guest):
     program = compile_guest("fibonacci", FIBONACCI, *FREESTANDING)
     done = run(LOCKSTEP, "--tool=memcheck", "--force-tracking=yes", program)
