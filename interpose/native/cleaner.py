@@ -72,38 +72,44 @@ def _run(fd: int, folder: str) -> NoReturn:
         own = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         fcntl.flock(own, fcntl.LOCK_EX)  # as long as this process lives
         _sweep(os.path.dirname(folder))
-        held, gone = _listen(fd)
-        for pid, pidfd in held.items():
-            if not system.poll(pidfd, 0):
-                with contextlib.suppress(OSError):  # it has ended
-                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-            elif pid in gone:
-                continue  # it ran and ended before the supervisor came to release it
-            tell(InterposeError(_GONE))  # also of one that died amid what Frida had written of its code
+        for pidfd, may_run in _listen(fd).values():
+            if not (_ended_before_killed(pidfd) and may_run):
+                tell(InterposeError(_GONE))  # also of one that died amid what Frida had written of its code
         _remove(folder)
     finally:
         os._exit(0)
 
 
-def _listen(fd: int) -> tuple[dict[int, int], set[int]]:
-    """Until the supervisor ends: pidfds of the processes that wait for it then, and which of them may run."""
-    held: dict[int, int] = {}
-    gone: set[int] = set()
+def _ended_before_killed(pidfd: int) -> bool:
+    if system.poll(pidfd, 0):
+        return True
+    try:
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    except OSError:
+        return True
+    return False
+
+
+def _listen(fd: int) -> dict[int, tuple[int, bool]]:
+    """Until the supervisor ends: of the processes that are held then, pidfd and whether they may run.
+
+    One that may has run and ended, perhaps, before the supervisor came to release it.
+    """
+    held: dict[int, tuple[int, bool]] = {}
     with open(fd, "rb", buffering=0) as stream:
         rest = b""
         while data := stream.read(4096):
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
-                pid = int(line[1:])
+                what, pid = line[:1], int(line[1:])
                 with contextlib.suppress(OSError):
-                    if line[:1] == b"+":
-                        gone.discard(pid)
-                        held[pid] = os.pidfd_open(pid)
-                    elif line[:1] == b"~":
-                        gone.add(pid)
+                    if what == b"+":
+                        held[pid] = os.pidfd_open(pid), False
+                    elif pid in held and what == b"~":
+                        held[pid] = held[pid][0], True
                     elif pid in held:
-                        os.close(held.pop(pid))
-    return held, gone
+                        os.close(held.pop(pid)[0])
+    return held
 
 
 def _sweep(place: str) -> None:
