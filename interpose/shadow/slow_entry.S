@@ -174,29 +174,27 @@ rt_red_zone_stub:
         sub     %rcx, %rdx
         cmp     $RED_ZONE_MOST, %rdx    /* RSP elsewhere meanwhile: nothing to do */
         ja      2f
-        mov     %rdx, %rcx
         lea     -RED_ZONE(%rsp), %rdx
-        cmp     $RED_ZONE, %rcx
-        ja      3f
+        cmp     %rdx, %rcx
+        jb      3f
         cmp     %fs:TS_STACK_LO, %rdx
         jb      3f
         cmpl    $0, %fs:TS_STACK_SHARED
         jne     3f                      /* another's bytes may be there */
-        cmp     $RED_ZONE/4, %rcx
+        lea     -RED_ZONE/4(%rsp), %rdx
+        cmp     %rdx, %rcx
         mov     $-1, %rcx
-        jbe     4f
+        jae     4f
 .irp    i,0,1,2,3,4,5,6,7,8,9,10,11
-        mov     %rcx, %gs:(V_DISP+8*\i)(%rdx)
+        mov     %rcx, %gs:(V_DISP-RED_ZONE+8*\i)(%rsp)
 .endr
 4:
 .irp    i,12,13,14,15
-        mov     %rcx, %gs:(V_DISP+8*\i)(%rdx)
+        mov     %rcx, %gs:(V_DISP-RED_ZONE+8*\i)(%rsp)
 .endr
 2:      STORE_FLAGS 1
         jmp     *%fs:TS_RESUME
 3:      mov     %rsp, %rdx
-        neg     %rcx
-        add     %rsp, %rcx
 1:      sub     $8, %rdx
         movq    $-1, %gs:V_DISP(%rdx)
         cmp     %rcx, %rdx
