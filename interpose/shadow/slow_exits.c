@@ -54,8 +54,8 @@ _Static_assert(IP_STORES_STEP == 16 && IP_STORES_FLAGS == 7 && IP_STORES_ANY == 
 extern char rt_stores_stub[], rt_load_stub[], rt_light_stub[], rt_red_zone_stub[], rt_give_back_stub[], rt_moves_stub[],
     rt_origin_moves_stub[], rt_arith_stub[], rt_origin_arith_stub[];
 
-/* rt_give_back_stub: registers of 64 bytes, where the legacy ones are left alone; or of 32, where legacy
- * instructions do not wait for their upper halves once these are in use. */
+/* rt_give_back_stub: registers of 64 bytes, where the legacy ones are left alone; or of 32 on AMD's
+ * CPUs, where legacy instructions do not wait for all upper halves once some were in use. */
 enum { SH_MARKS_STRING, SH_MARKS_YMM, SH_MARKS_ZMM };
 _Static_assert(SH_MARKS_YMM == 1, "MARKS_YMM");
 u8 rt_wide_marks;

@@ -1,6 +1,6 @@
 /* rt_native_jump(ts, regs): every register from regs[0..15], pc from regs[16],
  * flags from regs[17]; FS base becomes the guest's.  The last two loads go by
- * way of the guest's stack below the red zone. */
+ * way of the guest's stack below the red zone (lockstep_trace.c: NATIVE_BELOW). */
         .text
         .globl  rt_native_jump
         .type   rt_native_jump, @function
