@@ -9,6 +9,7 @@
 #include "abi/channel.h"
 #include "abi/count.h"
 #include "abi/exits.h"
+#include "abi/inline/line.h"
 #include "abi/inline/sparse.h"
 #include "abi/inline/state.h"
 #include "abi/space.h"
@@ -235,6 +236,10 @@ static void accesses_of(struct plan *p, const struct ip_insn *in, int i) {
     p->insn[i].first_access = (uint16_t)p->n_access;
     if (real && (in->mem.vsib || ip_saves(in) || ip_restores(in))) {
         in->mem.vsib ? elements_of(p, in, i) : state_of(p, in, i);
+        return;
+    }
+    if (ip_clears_line(in)) {
+        some_access(p, i, IP_ACC_W, IP_LINE);
         return;
     }
     if (real || hint) explicit = explicit_operand(p, in, i);

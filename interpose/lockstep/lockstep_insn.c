@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "abi/inline/line.h"
 #include "lockstep/lockstep.h"
 #include "jit/x86_decode.h"
 
@@ -87,6 +88,9 @@ int ip_ls_insn_writes(const struct ip_insn *in, const struct ip_ls_regs *before,
             out[n++].len = p->size;
         } else if (p->kind == IP_OP_MEM_IMPL && p->reg == IP_RSP) {
             out[n].addr = before->gpr[IP_RSP] - p->size;
+            out[n++].len = p->size;
+        } else if (p->kind == IP_OP_MEM_IMPL && p->reg == IP_RAX) { /* clzero: where fs or gs do not move it */
+            out[n].addr = ip_line_of(before->gpr[IP_RAX]);
             out[n++].len = p->size;
         } else if (p->kind == IP_OP_MEM_IMPL && p->reg == IP_RDI) {
             uint64_t times = in->rep ? before->gpr[IP_RCX] : 1;

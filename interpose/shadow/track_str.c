@@ -1,4 +1,5 @@
 /* Tracking: string instructions, with all their repetitions at once, and others that store where a register says. */
+#include "abi/inline/line.h"
 #include "shadow/track.h"
 
 struct str {
@@ -180,7 +181,18 @@ static void direct_store(struct tk *t) {
     tk_store(t, t->ts->gpr[to] & tk_mask(width), sizeof v, v);
 }
 
+static void clear_line(struct tk *t) {
+    static const u8 zeros[IP_LINE];
+    unsigned width = t->in->mem.addr32 ? 4 : 8;
+    tk_check_gprs(t, 1u << IP_RAX, width);
+    tk_store(t, ip_line_of((t->ts->gpr[IP_RAX] & tk_mask(width)) + tk_seg_base(t)), IP_LINE, zeros);
+}
+
 bool tk_string(struct tk *t) {
+    if (ip_clears_line(t->in)) {
+        clear_line(t);
+        return true;
+    }
     if (t->in->mnem == IP_MN_MOVDIR64B) {
         direct_store(t);
         return true;

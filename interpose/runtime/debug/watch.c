@@ -4,6 +4,7 @@
  * of its own, and the thread stops behind it, as with debug registers; so the number and length of watched ranges cost
  * nothing.  What a system call accesses is told behind it (syscalls/watched.c).
  */
+#include "abi/inline/line.h"
 #include "runtime/core/core.h"
 #include "runtime/debug/debug.h"
 #include "x86_mnem.h"
@@ -43,6 +44,7 @@ static u64 implicit_address(const struct tstate *ts, const struct ip_insn *in, c
     if (op->reg == IP_RSP) return op->access & IP_ACC_R ? at : at - op->size;
     if (op->reg == IP_RBX) at += (u8)ts->gpr[IP_RAX]; /* xlat */
     if (in->mem.addr32) at = (u32)at;
+    if (ip_clears_line(in)) return ip_line_of(at + rt_seg_base(ts, in->mem.seg));
     return at + (op->reg == IP_RSI || op->reg == IP_RBX ? rt_seg_base(ts, in->mem.seg) : 0);
 }
 

@@ -13,6 +13,8 @@ else:
 
 _WORD = (1 << 64) - 1
 _FS = 4
+_LINE = 64
+"""Of clzero, the only one with an implicit operand of this size: what lies around its address."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Access:
     def address(self, state: Any) -> int:
         """With the registers of a ``struct tstate``."""
         if self.implicit_base is not None:
-            return state.gpr[self.implicit_base] - self.below & _WORD
+            at = state.gpr[self.implicit_base] - self.below & _WORD
+            return at & -_LINE if self.size == _LINE else at
         mem = self.insn.mem
         if mem.base == lib.IP_REG_RIP:
             at = mem.rip_target

@@ -1,0 +1,15 @@
+/* clzero writes the whole line that RAX lies in (APM volume 3, "CLZERO"), for the translator and the runtime. */
+#ifndef INTERPOSE_LINE_H
+#define INTERPOSE_LINE_H
+
+#include <stdbool.h>
+
+#include "abi/x86_insn.h"
+#include "x86_mnem.h"
+
+enum { IP_LINE = 64 };
+
+static inline bool ip_clears_line(const struct ip_insn *in) { return in->mnem == IP_MN_CLZERO; }
+static inline uint64_t ip_line_of(uint64_t at) { return at & -(uint64_t)IP_LINE; }
+
+#endif
