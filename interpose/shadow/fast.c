@@ -451,6 +451,13 @@ static bool plain(struct tstate *ts, const struct ip_insn *in) {
     case IP_MN_ADD: f = tk_fl_add(a, b, none, n, &r.u); goto flags;
     case IP_MN_SUB:
     case IP_MN_CMP: f = tk_fl_sub(a, b, none, n, &r.u); goto flags;
+    case IP_MN_ADC:
+    case IP_MN_SBB: {
+        tkval c = {ts->rflags & IP_FL_CF, ts->vflags & TK_B ? 1 : 0};
+        if (c.u && origins_kept()) origin = origin_newer(origin, origin_tags(ts)->flags);
+        f = in->mnem == IP_MN_ADC ? tk_fl_add(a, b, c, n, &r.u) : tk_fl_sub(a, b, c, n, &r.u);
+        goto flags;
+    }
     case IP_MN_INC:
     case IP_MN_DEC:
         f = tk_fl_step(a, in->mnem == IP_MN_DEC, n, ts->vflags & TK_B, ts->rflags & IP_FL_CF, &r.u);
@@ -477,6 +484,33 @@ flags:
     if (origin) origin_tags(ts)->flags = origin;
     ts->vflags = f;
     set_umask(ts, IP_U_FLAGS, f);
+    return true;
+}
+
+/* mul and mulx, of which long numbers are made. */
+static bool plain_product(struct tstate *ts, const struct ip_insn *in) {
+    bool chain = in->mnem == IP_MN_MULX; /* leaves the flags */
+    const struct ip_operand *s = &in->ops[chain ? 2 : 0];
+    u32 n = s->size, with = chain ? IP_RDX : IP_RAX, origin = gpr_origin(ts, with), other;
+    u32 to_low = chain ? in->ops[1].reg : IP_RAX, to_high = chain ? in->ops[0].reg : IP_RDX;
+    u64 at, high, u;
+    if (n < 4 || to_low == IP_RSP || to_high == IP_RSP) return false;
+    tkval a = {ts->gpr[with], ts->vgpr[with]}, b;
+    if (s->kind == IP_OP_MEM) {
+        if (!plain_memory(ts, in, n, &at, &b, &other)) return false;
+    } else {
+        b = (tkval){ts->gpr[s->reg], ts->vgpr[s->reg]};
+        other = gpr_origin(ts, s->reg);
+    }
+    if (!low(a.u | b.u, n)) return false; /* of the flags something may have been undefined, and stay so */
+    if (other) origin = origin_newer(origin, other);
+    u = tk_product(a, b, n, &high, false);
+    set_gpr(ts, to_low, u, origin);
+    set_gpr(ts, to_high, high, origin); /* the high half wins when both are one register */
+    if (chain) return true;
+    if (origin) origin_tags(ts)->flags = origin;
+    ts->vflags = TK_ALL;
+    set_umask(ts, IP_U_FLAGS, true);
     return true;
 }
 
@@ -542,6 +576,8 @@ static bool arithmetic(struct tk *t) {
     switch (in->mnem) {
     case IP_MN_ADD:
     case IP_MN_ADC:
+    case IP_MN_ADCX:
+    case IP_MN_ADOX:
     case IP_MN_SUB:
     case IP_MN_SBB:
     case IP_MN_CMP:
@@ -633,7 +669,9 @@ static enum settled move(struct tstate *ts, const struct ip_insn *in) {
     case IP_MN_VMOVD:
     case IP_MN_VMOVQ: return !in->mmx && move_low(ts, in);
     case IP_MN_ADD:
+    case IP_MN_ADC:
     case IP_MN_SUB:
+    case IP_MN_SBB:
     case IP_MN_CMP:
     case IP_MN_AND:
     case IP_MN_OR:
@@ -644,6 +682,8 @@ static enum settled move(struct tstate *ts, const struct ip_insn *in) {
     case IP_MN_SHL:
     case IP_MN_SHR:
     case IP_MN_SAR: return !in->vec_write && plain(ts, in) ? YES : OTHER;
+    case IP_MN_MUL:
+    case IP_MN_MULX: return plain_product(ts, in) ? YES : OTHER;
     case IP_MN_LEA: return plain_lea(ts, in) ? YES : OTHER;
     default: return ip_moves_vector(in->mnem) ? (enum settled)move_vec(ts, in) : OTHER;
     }

@@ -139,6 +139,8 @@ enum tk_shift { TK_SHL, TK_SHR, TK_SAR };
 u8 tk_fl_shift(tkval a, unsigned k, enum tk_shift how, unsigned n, u64 *ru);
 /* Pair bits after each of CF PF ZF SF OF (IP_FL_*) has V bit in `u`, value in `v`. */
 u8 tk_fl_of_bits(u64 v, u64 u);
+/* Of a product, n bytes: V bits of its low half; of the high one, unless NULL (track_int.c). */
+u64 tk_product(tkval a, tkval b, unsigned n, u64 *high, bool is_signed);
 /* V bits of the flags word for vflags f. */
 u64 tk_fl_word(u8 f);
 

@@ -98,7 +98,7 @@ static void mul_flags(struct tk *t, bool any) {
 
 /* V bits of a product's low (and high) part.  An undefined bit at i of a reaches
  * only bits from i + (trailing zeros of b) on, and none above the largest product. */
-static u64 mul_low(tkval a, tkval b, unsigned n, u64 *high, bool is_signed) {
+u64 tk_product(tkval a, tkval b, unsigned n, u64 *high, bool is_signed) {
     u64 m = tk_mask(n);
     a.v &= m, a.u &= m, b.v &= m, b.u &= m;
     u64 amax = a.v | a.u, bmax = b.v | b.u;
@@ -122,7 +122,7 @@ static u64 mul_low(tkval a, tkval b, unsigned n, u64 *high, bool is_signed) {
 static void mul_wide(struct tk *t, bool is_signed) {
     unsigned n = t->in->ops[0].size;
     tkval a = {t->ts->gpr[IP_RAX], t->ts->vgpr[IP_RAX]}, b = tk_rd(t, 0);
-    u64 high, low = mul_low(a, b, n, &high, is_signed), m = tk_mask(n);
+    u64 high, low = tk_product(a, b, n, &high, is_signed), m = tk_mask(n);
     u64 ax = t->ts->vgpr[IP_RAX], dx = t->ts->vgpr[IP_RDX];
     if (n == 1) {
         tk_set_gpr(t, IP_RAX, (ax & ~0xffffull) | low | high << 8);
@@ -141,14 +141,14 @@ static void imul(struct tk *t) {
         return;
     }
     tkval a = tk_rd(t, in->n_ops - 2), b = tk_rd(t, in->n_ops - 1);
-    tk_wr(t, 0, mul_low(a, b, n, NULL, true));
+    tk_wr(t, 0, tk_product(a, b, n, NULL, true));
     mul_flags(t, (a.u | b.u) & tk_mask(n));
 }
 
 static void mulx(struct tk *t) {
     unsigned n = t->in->ops[0].size;
     tkval a = {t->ts->gpr[IP_RDX], t->ts->vgpr[IP_RDX]}, b = tk_rd(t, 2);
-    u64 high, low = mul_low(a, b, n, &high, false);
+    u64 high, low = tk_product(a, b, n, &high, false);
     tk_wr(t, 1, low);
     tk_wr(t, 0, high); /* the high half wins when both are one register */
 }

@@ -106,7 +106,24 @@ struct results {
     X(62, "imul %%rdx, %%rax")                                                                                         \
     X(63, "add %%ecx, %%eax")                                                                                          \
     X(64, "dec %%eax")                                                                                                 \
-    X(65, "imul 8(%1), %%eax")
+    X(65, "imul 8(%1), %%eax")                                                                                         \
+    X(90, "adcb %%dl, %%al")                                                                                           \
+    X(91, "adc $-1, %%rax")                                                                                            \
+    X(92, "adc 8(%1), %%rax")                                                                                          \
+    X(93, "adcl %%edx, 8(%1)")                                                                                         \
+    X(94, "sbb %%dx, %%ax")                                                                                            \
+    X(95, "sbb $0, %%eax")                                                                                             \
+    X(96, "sbb 8(%1), %%eax")                                                                                          \
+    X(97, "sbbq $9, 8(%1)")                                                                                            \
+    X(98, "mul %%edx; mov %%rdx, 8(%1)")                                                                               \
+    X(99, "mulq 8(%1); mov %%rdx, 8(%1)")                                                                              \
+    X(100, "mull 8(%1); mov %%rdx, 8(%1)")                                                                             \
+    X(101, "mul %%rax; mov %%rdx, 8(%1)")                                                                              \
+    X(102, "mulx %%rax, %%rcx, %%rax; mov %%rcx, 8(%1)")                                                               \
+    X(103, "mulxl 8(%1), %%ecx, %%eax; mov %%rcx, 8(%1)")                                                              \
+    X(104, "mulx 8(%1), %%rax, %%rax")                                                                                 \
+    X(105, "adcx %%rdx, %%rax")                                                                                        \
+    X(106, "adox 8(%1), %%eax")
 
 /* The same by what leaves the conditions. */
 #define EACH_ALIKE(X)                                                                                                  \
@@ -172,10 +189,15 @@ static void compare(const char *text, const struct operands *in, const struct op
             printf("  condition %d: %x and %x\n", i, v->conditions[i], expected->conditions[i]);
 }
 
+static bool runs_here(const char *text) {
+    if (!strncmp(text, "mulx", 4)) return __builtin_cpu_supports("bmi2");
+    return (strncmp(text, "adcx", 4) && strncmp(text, "adox", 4)) || __builtin_cpu_supports("adx");
+}
+
 int main(void) {
     const size_t whole = sizeof(struct results), values = offsetof(struct results, conditions);
     for (unsigned row = 0; row < sizeof rows / sizeof *rows; row++)
-        for (int turn = 0; turn < 400; turn++) {
+        for (int turn = 0; turn < 400 && runs_here(rows[row].text); turn++) {
             struct operands in = {bits(), bits(), bits()}, undefined = {bits(), bits(), bits()};
             if (!strncmp(rows[row].text, "shl %%cl", 8)) undefined.memory &= ~0xffull;
             struct results out[WAYS], v[WAYS];
