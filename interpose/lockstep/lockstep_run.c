@@ -116,6 +116,10 @@ static void compare_registers(struct ip_ls *l, const struct ip_ls_regs *t) {
     if (l->differ_flags) l->differ |= IP_LS_D_FLAGS;
 }
 
+static bool stand_alike(const struct ip_ls *l) {
+    return l->n.pc == l->t.pc && !memcmp(l->n.gpr, l->t.gpr, sizeof l->n.gpr);
+}
+
 /* ---- Signals ------------------------------------------------------------------------------ */
 
 /* Is this a handler's first instruction, before the frame that it was given?  Its arguments are the number and
@@ -169,7 +173,7 @@ static int meet_frame(struct ip_ls *l) {
 
 /* N was there with other registers, and never again in this block. */
 static bool passed_frame(struct ip_ls *l) {
-    if (!l->differ_frame || (l->n.pc == l->t.pc && !memcmp(l->n.gpr, l->t.gpr, sizeof l->n.gpr))) return false;
+    if (!l->differ_frame || stand_alike(l)) return false;
     l->differ = 0;
     compare_registers(l, &l->frame);
     return true;
@@ -339,9 +343,7 @@ static int n_insn(struct ip_ls *l, const struct ip_insn *in) {
 
 /* T left the block here, before its end: for a slow path, a code page that changed,
  * another translation.  That it came here by a loop is as well: the registers are the same. */
-static bool left_early(const struct ip_ls *l) {
-    return !l->t_ended && l->n.pc == l->t.pc && !memcmp(l->n.gpr, l->t.gpr, sizeof l->n.gpr);
-}
+static bool left_early(const struct ip_ls *l) { return !l->t_ended && stand_alike(l); }
 
 static int n_fault(struct ip_ls *l) {
     if (l->t_ended == 1 && WIFSIGNALED(l->t_status) && WTERMSIG(l->t_status) == l->n_signal) return IP_LS_BOTH_DIED;
