@@ -69,12 +69,16 @@ uint32_t ip_ls_undefined_flags(const struct ip_insn *in, uint64_t rcx) {
     return flags;
 }
 
+static uint64_t segment_base(const struct ip_mem *m, uint64_t fs, uint64_t gs) {
+    return m->seg == IP_SEG_FS ? fs : m->seg == IP_SEG_GS ? gs : 0;
+}
+
 static uint64_t address_of(const struct ip_mem *m, const struct ip_ls_regs *r, uint64_t fs, uint64_t gs) {
     uint64_t a = m->base == IP_REG_RIP ? m->rip_target : (uint64_t)m->disp;
     if (m->base < 16) a += r->gpr[m->base];
     if (m->index < 16) a += r->gpr[m->index] * (m->scale ? m->scale : 1);
     if (m->addr32) a = (uint32_t)a;
-    return a + (m->seg == IP_SEG_FS ? fs : m->seg == IP_SEG_GS ? gs : 0);
+    return a + segment_base(m, fs, gs);
 }
 
 int ip_ls_insn_writes(const struct ip_insn *in, const struct ip_ls_regs *before, uint64_t fs, uint64_t gs,
@@ -89,8 +93,8 @@ int ip_ls_insn_writes(const struct ip_insn *in, const struct ip_ls_regs *before,
         } else if (p->kind == IP_OP_MEM_IMPL && p->reg == IP_RSP) {
             out[n].addr = before->gpr[IP_RSP] - p->size;
             out[n++].len = p->size;
-        } else if (p->kind == IP_OP_MEM_IMPL && p->reg == IP_RAX) { /* clzero: where fs or gs do not move it */
-            out[n].addr = ip_line_of(before->gpr[IP_RAX]);
+        } else if (p->kind == IP_OP_MEM_IMPL && ip_clears_line(in)) {
+            out[n].addr = ip_line_of(in, before->gpr[IP_RAX], segment_base(&in->mem, fs, gs));
             out[n++].len = p->size;
         } else if (p->kind == IP_OP_MEM_IMPL && p->reg == IP_RDI) {
             uint64_t times = in->rep ? before->gpr[IP_RCX] : 1;

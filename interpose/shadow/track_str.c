@@ -183,9 +183,8 @@ static void direct_store(struct tk *t) {
 
 static void clear_line(struct tk *t) {
     static const u8 zeros[IP_LINE];
-    unsigned width = t->in->mem.addr32 ? 4 : 8;
-    tk_check_gprs(t, 1u << IP_RAX, width);
-    tk_store(t, ip_line_of((t->ts->gpr[IP_RAX] & tk_mask(width)) + tk_seg_base(t)), IP_LINE, zeros);
+    tk_check_gprs(t, 1u << IP_RAX, t->in->mem.addr32 ? 4 : 8);
+    tk_store(t, ip_line_of(t->in, t->ts->gpr[IP_RAX], tk_seg_base(t)), IP_LINE, zeros);
 }
 
 bool tk_string(struct tk *t) {

@@ -90,18 +90,13 @@ static void state_parts(const struct tstate *ts, const struct ip_insn *in, u64 *
     }
 }
 
-static void line(const struct tstate *ts, const struct ip_insn *in, u64 *to) {
-    u64 at = in->mem.addr32 ? (u32)ts->gpr[IP_RAX] : ts->gpr[IP_RAX];
-    *to = ip_line_of(at + rt_seg_base(ts, in->mem.seg));
-}
-
 void tr_some(const struct tstate *ts, const struct ip_exit *x) {
     const struct ip_insn *in = (const struct ip_insn *)x->key;
     u64 *to = (u64 *)(ts->tr_ptr - (x->kind_aux >> 8));
     if (in->mem.vsib)
         elements(ts, in, to);
     else if (ip_clears_line(in))
-        line(ts, in, to);
+        *to = ip_line_of(in, ts->gpr[IP_RAX], rt_seg_base(ts, in->mem.seg));
     else
         state_parts(ts, in, to);
 }

@@ -10,6 +10,8 @@
 enum { IP_LINE = 64 };
 
 static inline bool ip_clears_line(const struct ip_insn *in) { return in->mnem == IP_MN_CLZERO; }
-static inline uint64_t ip_line_of(uint64_t at) { return at & -(uint64_t)IP_LINE; }
+static inline uint64_t ip_line_of(const struct ip_insn *in, uint64_t rax, uint64_t segment_base) {
+    return ((in->mem.addr32 ? (uint32_t)rax : rax) + segment_base) & -(uint64_t)IP_LINE;
+}
 
 #endif

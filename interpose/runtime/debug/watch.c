@@ -41,10 +41,10 @@ static u64 explicit_address(const struct tstate *ts, const struct ip_insn *in) {
 
 static u64 implicit_address(const struct tstate *ts, const struct ip_insn *in, const struct ip_operand *op) {
     u64 at = ts->gpr[op->reg];
+    if (ip_clears_line(in)) return ip_line_of(in, at, rt_seg_base(ts, in->mem.seg));
     if (op->reg == IP_RSP) return op->access & IP_ACC_R ? at : at - op->size;
     if (op->reg == IP_RBX) at += (u8)ts->gpr[IP_RAX]; /* xlat */
     if (in->mem.addr32) at = (u32)at;
-    if (ip_clears_line(in)) return ip_line_of(at + rt_seg_base(ts, in->mem.seg));
     return at + (op->reg == IP_RSI || op->reg == IP_RBX ? rt_seg_base(ts, in->mem.seg) : 0);
 }
 
