@@ -420,14 +420,21 @@ static bool plain_source(struct tstate *ts, const struct ip_insn *in, u32 n, tkv
     return true;
 }
 
-/* The first operand of those below, a register or memory that is the program's (at: where). */
-static bool plain_destination(struct tstate *ts, const struct ip_insn *in, u32 n, u64 *at, tkval *a, u32 *origin) {
-    const struct ip_operand *d = &in->ops[0];
+/* An operand of those below, a register or memory that is the program's (at: where). */
+static bool plain_operand(struct tstate *ts, const struct ip_insn *in, const struct ip_operand *d, u64 *at, tkval *a,
+                          u32 *origin) {
+    u32 n = d->size;
     if (d->kind == IP_OP_MEM) return plain_memory(ts, in, n, at, a, origin);
     if (d->kind != IP_OP_GPR || d->high8 || d->reg == IP_RSP) return false;
     *a = (tkval){low(ts->gpr[d->reg], n), low(ts->vgpr[d->reg], n)};
     *origin = gpr_origin(ts, d->reg);
     return true;
+}
+
+static void set_flags(struct tstate *ts, u8 f, u32 origin) {
+    if (origin) origin_tags(ts)->flags = origin;
+    ts->vflags = f;
+    set_umask(ts, IP_U_FLAGS, f);
 }
 
 static enum tk_shift shift_of(u32 mnem) { return mnem == IP_MN_SHL ? TK_SHL : mnem == IP_MN_SHR ? TK_SHR : TK_SAR; }
@@ -441,7 +448,7 @@ static bool plain(struct tstate *ts, const struct ip_insn *in) {
     tkval a, b, r;
     const tkval none = {0, 0};
     u8 f;
-    if (n > 8 || in->n_ops > 2 || !plain_destination(ts, in, n, &at, &a, &origin)) return false;
+    if (n > 8 || in->n_ops > 2 || !plain_operand(ts, in, d, &at, &a, &origin)) return false;
     if (in->n_ops == 2 && !plain_source(ts, in, n, &b, &origin)) return false;
     switch (in->mnem) {
     case IP_MN_AND:
@@ -481,9 +488,7 @@ flags:
         else if (!store_at(ts, at, n, &v))
             return false;
     }
-    if (origin) origin_tags(ts)->flags = origin;
-    ts->vflags = f;
-    set_umask(ts, IP_U_FLAGS, f);
+    set_flags(ts, f, origin);
     return true;
 }
 
@@ -496,21 +501,14 @@ static bool plain_product(struct tstate *ts, const struct ip_insn *in) {
     u64 at, high, u;
     if (n < 4 || to_low == IP_RSP || to_high == IP_RSP) return false;
     tkval a = {ts->gpr[with], ts->vgpr[with]}, b;
-    if (s->kind == IP_OP_MEM) {
-        if (!plain_memory(ts, in, n, &at, &b, &other)) return false;
-    } else {
-        b = (tkval){ts->gpr[s->reg], ts->vgpr[s->reg]};
-        other = gpr_origin(ts, s->reg);
-    }
+    if (!plain_operand(ts, in, s, &at, &b, &other)) return false;
     if (!low(a.u | b.u, n)) return false; /* of the flags something may have been undefined, and stay so */
     if (other) origin = origin_newer(origin, other);
     u = tk_product(a, b, n, &high, false);
     set_gpr(ts, to_low, u, origin);
     set_gpr(ts, to_high, high, origin); /* the high half wins when both are one register */
     if (chain) return true;
-    if (origin) origin_tags(ts)->flags = origin;
-    ts->vflags = TK_ALL;
-    set_umask(ts, IP_U_FLAGS, true);
+    set_flags(ts, TK_ALL, origin);
     return true;
 }
 
