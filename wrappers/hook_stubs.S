@@ -25,6 +25,8 @@
 #define RESULT   0x120
 #define VRESULT  0x130
 #define KEPT     0x150
+#define CHANGED  0x188
+#define CHANGES  0x190
 #define PROCEED  1              /* enum ip_hook_answer */
 #define CALL     2
 #define OVER     3
@@ -141,6 +143,7 @@ hook_common:
         movq    8(%rbp), %rax
         movq    %rax, F(WORDS+16)
         movq    %rsp, F(TOP)
+        movq    $0, F(CHANGES)
         xorl    %eax, %eax              /* entered */
 ask:
         movq    %rax, F(WORDS+24)
@@ -164,6 +167,17 @@ ask:
         movq    %rsp, %rdi
         leaq    24(%rbp), %rsi
         rep movsq
+        movq    F(CHANGES), %rcx
+        movq    F(CHANGED), %rdx
+1:
+        jrcxz   2f
+        movq    (%rdx), %rsi
+        movq    8(%rdx), %rax
+        movq    %rax, (%rsp,%rsi,8)
+        addq    $16, %rdx
+        decq    %rcx
+        jmp     1b
+2:
         movups  F(VECTOR), %xmm0
         movups  F(VECTOR+16), %xmm1
         movups  F(VECTOR+32), %xmm2

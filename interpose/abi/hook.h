@@ -45,7 +45,8 @@ struct ip_hook_frame {
     uint64_t vresult[4]; /* 0x130: XMM0, XMM1 */
     uint64_t kept[7];    /* 0x150: RCX, RSI, RDI, R8 to R11 as the original leaves them, or as they were: within a file
                             compilers rely on what a function leaves alone (-fipa-ra) */
-    uint64_t pad[2];     /* 0x188 */
+    uint64_t changed;    /* 0x188: address of pairs, index and word: what it gets in the place of words on the stack */
+    uint64_t changes;    /* 0x190: how many pairs */
 };
 
 #endif

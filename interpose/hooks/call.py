@@ -82,7 +82,7 @@ class Arguments:
             raise IndexError("arguments are counted from 0; only the program knows how many there are")
         if index < INTEGER_REGISTERS:
             return self._port.entry.integer[index]
-        return self._port.stack_word(index - INTEGER_REGISTERS)
+        return _stack_word(self._port, index - INTEGER_REGISTERS)
 
     def __setitem__(self, index: int, value: Any) -> None:
         if index < 0:
@@ -91,7 +91,8 @@ class Arguments:
         if index < INTEGER_REGISTERS:
             self._port.entry.integer[index] = word
         else:
-            self._port.set_stack_word(index - INTEGER_REGISTERS, word)
+            self._port.stack_word(index - INTEGER_REGISTERS)  # an IndexError where there is none
+            self._port.entry.stack[index - INTEGER_REGISTERS] = word
 
 
 class Floats:
@@ -138,11 +139,16 @@ def word_at(port: Port, place: Place) -> int:
         return port.entry.integer[place.number]
     if place.kind == "v":
         return port.entry.vector[place.number]
-    return port.stack_word(place.number)
+    return _stack_word(port, place.number)
+
+
+def _stack_word(port: Port, index: int) -> int:
+    word = port.entry.stack.get(index)
+    return port.stack_word(index) if word is None else word
 
 
 def _no_arguments() -> Registers:
-    return Registers([0] * INTEGER_REGISTERS, [0] * VECTOR_REGISTERS, [0])
+    return Registers([0] * INTEGER_REGISTERS, [0] * VECTOR_REGISTERS, [0], {})
 
 
 class Call:
@@ -176,14 +182,15 @@ class Call:
         results = self._port.proceed(registers)
         return None if signature.result is None else self._load(signature.result, results)
 
-    def _set(self, registers: Registers, place: Place, word: int) -> None:
+    @staticmethod
+    def _set(registers: Registers, place: Place, word: int) -> None:
         if place.kind == "i":
             registers.integer[place.number] = word
         elif place.kind == "v":
             registers.vector[place.number] = word
             registers.vectors[0] = max(registers.vectors[0] & 0xFF, place.number + 1)
         else:
-            self._port.set_stack_word(place.number, word)
+            registers.stack[place.number] = word
 
     def _load(self, kind: CType, results: Results) -> Any:
         return kind.load(results.vector[0] if kind.is_float else results.integer[0], self._port)

@@ -24,7 +24,7 @@ assert FRAME.size == ffi.sizeof("struct ip_hook_frame")
 _PAIR = struct.Struct("<QQ")
 _ID, _ORIGINAL = 6, 7
 EVENT, ID = 3, _ID
-_INTEGER, _VECTORS, _VECTOR, _RESULT, _VRESULT = 12, 18, 20, 36, 38
+_INTEGER, _VECTORS, _VECTOR, _RESULT, _VRESULT, _CHANGED = 12, 18, 20, 36, 38, 49
 AT_ID = 8 * _ID
 _LEAST_COPIED = 32
 """Words of the arguments on the stack that an original gets whatever the hook declares of them."""
@@ -47,7 +47,7 @@ class Event(NamedTuple):
 
     :ivar frame: where the frame lies.
     :ivar words: the frame.
-    :ivar room: words that may be read from the first argument on the stack on.
+    :ivar room: words that may be read from the first argument on the stack on; there may be more.
     :ivar failed: a write of the last answer was to memory that cannot be written.
     :ivar again: ``again`` of the last answer; IP_HOOK_DONE if the stub itself asks.
     :ivar trace: a stack trace, where it was asked for and is kept.
@@ -73,7 +73,10 @@ class HookedCall:
         self.number = number
         self.frame = event.frame
         self.entry = Registers(
-            list(words[_INTEGER : _INTEGER + 6]), list(words[_VECTOR : _VECTOR + 16 : 2]), [words[_VECTORS]]
+            list(words[_INTEGER : _INTEGER + 6]),
+            list(words[_VECTOR : _VECTOR + 16 : 2]),
+            [words[_VECTORS]],
+            {},
         )
         self._high = tuple(words[_VECTOR + 1 : _VECTOR + 16 : 2])
         """The upper halves of XMM0 to XMM7 at the entry, which belong to what the lower ones hold."""
@@ -89,7 +92,8 @@ class HookedCall:
         self._holds_results = True
         """The frame has the original's results (at first the registers of the entry), not others'."""
         self._room = event.room
-        self._copied = min(_LEAST_COPIED, event.room) & ~1
+        self._pairs = self._room_for_pairs = self._pairs_shown = 0
+        """Where words for the original's stack lie, how many may, and how many the frame says."""
         self._top = words[11]
         self._left = 0
         """Bytes that were taken of the stack and not given out, from the top on."""
@@ -129,21 +133,54 @@ class HookedCall:
         self._shown = registers.copy()
         return writes
 
-    def _go(self, action: int, target: int, copied: int, registers: Registers) -> Results:
+    def _changed_words(self, given: dict[int, int]) -> list[bytes]:
+        """Words on the stack that are to be others than the program's; what is the same stays as undefined.
+
+        The caller's frame is left alone: it needs not have a word for each, and the next call of the original
+        gets the program's again.
+        """
+        if not given:
+            return []
+        there = self.read(self.frame + lib.IP_HOOK_STACK, 8 * (max(given) + 1))
+        pairs = (
+            _PAIR.pack(index, word)
+            for index, word in given.items()
+            if word != int.from_bytes(there[8 * index : 8 * index + 8], "little")
+        )
+        return list(pairs)
+
+    def _put_pairs(self, pairs: list[bytes]) -> None:
+        if len(pairs) > self._room_for_pairs:
+            self._pairs = self.take(16 * len(pairs))
+            self._room_for_pairs = len(pairs)
+        if pairs:
+            self.write(self._pairs, b"".join(pairs))
+
+    def _go(self, action: int, target: int, copied: int, pairs: int, registers: Registers) -> Results:
         writes = [self.head(target, copied, 0), *self._changes(registers)]
+        if pairs != self._pairs_shown:
+            writes.append((self.frame + 8 * _CHANGED, _PAIR.pack(self._pairs, pairs)))
+            self._pairs_shown = pairs
         words = self.ask(Answer(action, 0, writes)).words
         if action == lib.IP_HOOK_PROCEED:
             self._high_results = (words[_VRESULT + 1], words[_VRESULT + 3])
         return Results((words[_RESULT], words[_RESULT + 1]), (words[_VRESULT], words[_VRESULT + 2]))
 
     def proceed(self, registers: Registers) -> Results:
-        self.results = self._go(lib.IP_HOOK_PROCEED, self.address, self._copied, registers)
+        changed = max(registers.stack, default=-1) + 1
+        self._reach(changed)
+        pairs = self._changed_words(registers.stack)
+        self._put_pairs(pairs)
+        # A hook that declares what is not there has failed, and its original is called none the less.
+        declared = self.hook.words if self._reaches(self.hook.words) else 0
+        copied = max(min(_LEAST_COPIED, self._room) & ~1, (max(changed, declared) + 1) & ~1)
+        self.results = self._go(lib.IP_HOOK_PROCEED, self.address, copied, len(pairs), registers)
         self._holds_results = True
         return self.results
 
     def invoke(self, address: int, registers: Registers) -> Results:
         self._holds_results = False
-        return self._go(lib.IP_HOOK_CALL, address, 0, registers)
+        return self._go(lib.IP_HOOK_CALL, address, 0, 0, registers)
 
     def last(self, integer: int | None, vector: int | None) -> Answer:
         """The answer that ends the call, with results of the hook's where they are not the original's."""
@@ -206,16 +243,22 @@ class HookedCall:
         self._left -= size
         return self._top + self._left
 
-    def stack_word(self, index: int) -> int:
-        if not 0 <= index < self._room:
-            raise IndexError("there is no argument on the stack so far from its first")
-        return int.from_bytes(self.read(self.frame + lib.IP_HOOK_STACK + 8 * index, 8), "little")
+    def _reaches(self, words: int) -> bool:
+        """Whether so many words of the arguments on the stack can be read."""
+        if words > self._room:
+            there = self.frame + lib.IP_HOOK_STACK
+            if words > _MOST_COPIED or self._service.host.read(there, 8 * words) is None:
+                return False
+            self._room = words
+        return True
 
-    def set_stack_word(self, index: int, word: int) -> None:
-        if not 0 <= index < min(self._room, _MOST_COPIED):
+    def _reach(self, words: int) -> None:
+        if not self._reaches(words):
             raise IndexError("there is no argument on the stack so far from its first")
-        self.write(self.frame + lib.IP_HOOK_STACK + 8 * index, word.to_bytes(8, "little"))
-        self._copied = max(self._copied, (index + 2) & ~1)
+
+    def stack_word(self, index: int) -> int:
+        self._reach(index + 1)
+        return int.from_bytes(self.read(self.frame + lib.IP_HOOK_STACK + 8 * index, 8), "little")
 
     # -- what is known of it ----------------------------------------------------------------------
 

@@ -97,7 +97,7 @@ class RemotePort:
         self._number = number
         self.over = False
         self.hub: Any = None
-        self.entry = Registers(list(about["integer"]), list(about["vector"]), list(about["vectors"]))
+        self.entry = Registers(list(about["integer"]), list(about["vector"]), list(about["vectors"]), {})
         self.address = int(about["address"])
         self.function = str(about["function"])
         self.object = str(about["object"])
@@ -114,9 +114,6 @@ class RemotePort:
 
     def stack_word(self, index: int) -> int:
         return int(self._ask("stack_word", index))
-
-    def set_stack_word(self, index: int, word: int) -> None:
-        self._ask("set_stack_word", index, word)
 
     def read(self, address: int, size: int) -> bytes:
         return str(self._ask("read", address, size)).encode("latin-1")
@@ -290,6 +287,7 @@ def _description(hook: Hook) -> dict[str, Any]:
         "line": hook.line,
         "needs_result": hook.needs_result,
         "mask": hook.mask,
+        "words": hook.words,
     }
 
 

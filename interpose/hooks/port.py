@@ -46,9 +46,11 @@ class Registers(NamedTuple):
     """The low 64 bits of XMM0 to XMM7."""
     vectors: list[int]
     """One number: AL, how many vector registers a variadic call uses."""
+    stack: dict[int, int]
+    """Words of the arguments on the stack, by their number, that are others than the program's."""
 
     def copy(self) -> Registers:
-        return Registers(list(self.integer), list(self.vector), list(self.vectors))
+        return Registers(list(self.integer), list(self.vector), list(self.vectors), dict(self.stack))
 
 
 class Results(NamedTuple):
@@ -67,7 +69,7 @@ class Port(Protocol):
     """
 
     entry: Registers
-    """The registers at the entry; what a hook changes in them holds for all later calls of the original."""
+    """The arguments at the entry; what a hook changes in them holds for all later calls of the original."""
     address: int
     """Where the hooked function begins."""
 
@@ -86,10 +88,7 @@ class Port(Protocol):
     def thread(self) -> Thread: ...
 
     def stack_word(self, index: int) -> int:
-        """The word of the arguments on the stack."""
-
-    def set_stack_word(self, index: int, word: int) -> None:
-        """Change it, for all later calls of the original."""
+        """The word of the arguments on the stack, as the program gave it."""
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes of the program's memory."""

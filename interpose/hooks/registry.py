@@ -41,6 +41,11 @@ class Places:
         made._integers, made._vectors, made._words = self._integers, self._vectors, self._words
         return made
 
+    @property
+    def words(self) -> int:
+        """How many words on the stack have been given."""
+        return self._words
+
     def next(self, kind: CType) -> Place:
         if kind.is_float and self._vectors < VECTOR_REGISTERS:
             self._vectors += 1
@@ -87,6 +92,11 @@ class Hook:
     def needs_result(self) -> bool:
         """Whether it must return something where it has not called the original."""
         return self.signature.declares_result and self.signature.result is not None
+
+    @property
+    def words(self) -> int:
+        """How many words on the stack it declares."""
+        return self.signature.after.words
 
     @property
     def mask(self) -> int:

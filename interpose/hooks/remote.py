@@ -113,17 +113,21 @@ class Connection:
             raise Gone from None
 
 
-def _proceed(call: HookedCall, registers: list[list[int]]) -> Any:
-    return call.proceed(Registers(*registers))
+def _registers(told: list[Any]) -> Registers:
+    integer, vector, vectors, stack = told
+    return Registers(integer, vector, vectors, {int(index): word for index, word in stack.items()})
 
 
-def _invoke(call: HookedCall, address: int, registers: list[list[int]]) -> Any:
-    return call.invoke(address, Registers(*registers))
+def _proceed(call: HookedCall, registers: list[Any]) -> Any:
+    return call.proceed(_registers(registers))
+
+
+def _invoke(call: HookedCall, address: int, registers: list[Any]) -> Any:
+    return call.invoke(address, _registers(registers))
 
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {
     "stack_word": lambda call, index: call.stack_word(index),
-    "set_stack_word": lambda call, index, word: call.set_stack_word(index, word),
     "read": lambda call, address, size: call.read(address, size).decode("latin-1"),
     "read_string": lambda call, address: call.read_string(address).decode("latin-1"),
     "write": lambda call, address, data: call.write(address, data.encode("latin-1")),
@@ -148,6 +152,7 @@ class RemoteHook:
         self.line = int(about["line"])
         self.needs_result = bool(about["needs_result"])
         self.mask = int(about["mask"])
+        self.words = int(about["words"])
         self.told = f"hook {self.name} ({self.place})".encode("utf-8", "surrogateescape")
         self._remote = remote
 

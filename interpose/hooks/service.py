@@ -18,7 +18,15 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 from interpose.hooks import running
 from interpose.hooks.bind import unbound_lines
-from interpose.hooks.errors import FailedThere, Gone, ProgramGone, Unavailable, place_of, told_of
+from interpose.hooks.errors import (
+    FailedThere,
+    Gone,
+    MemoryFault,
+    ProgramGone,
+    Unavailable,
+    place_of,
+    told_of,
+)
 from interpose.hooks.hooked import AT_ID, EVENT, ID, Answer, Event, HookedCall
 from interpose.hooks.port import Frame
 from interpose.jit._native import lib
@@ -198,11 +206,20 @@ class HookService:
                     raise GreenletExit from error
                 self._failed(call, error)
                 if call.results is None:
-                    call.proceed(call.entry)
+                    self._proceed(call)
                 return call.last(None, None)
         except (GreenletExit, ProgramGone):
             call.over = True
             return Answer()
+
+    @staticmethod
+    def _proceed(call: HookedCall) -> None:
+        """Call the original of a hook that failed."""
+        try:
+            call.proceed(call.entry)
+        except (IndexError, MemoryFault):  # no room for what the hook has assigned
+            call.entry.stack.clear()
+            call.proceed(call.entry)
 
     # -- calls that were left -------------------------------------------------------------------------
 

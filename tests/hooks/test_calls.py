@@ -360,3 +360,41 @@ def test_a_result_that_does_not_fit(tool, calls, native, hooked):
         "OverflowError: 18446744073709551616 does not fit into C's unsigned long",
         "OverflowError: 1e+39 does not fit into C's float",
     ]
+
+
+STACK_WORDS = """
+        @interpose.wrap("NONE", "nine")
+        def nine(call, a: int, b: int, c: int, d: int, e: int, f: int, g: int, h: int, i: int) -> int:
+            print("others", call(1, 2, 3, 4, 5, 6, 1, 1, 1), "the program's", call())
+            call.args[7] = 0
+            print("assigned", call.args[7], call(), call(1, 2, 3, 4, 5, 6, 5), call.invoke("sum", 2, 40, 2))
+            return call()
+
+        @interpose.wrap("NONE", "sum")
+        def sum(call, n: int) -> int:
+            return call(n + 8, 1, 2, 3, 4, 5, 6, 7, 8, 9) if n == 1 else call()
+
+        @interpose.wrap("NONE", "fifty")
+        def fifty(call, {many}) -> interpose.Long:
+            r = call()
+            assert r == call({many}) == 0 + 6 + 37 + 38 + 49, r
+            call.args[49] = -1
+            return call()
+
+        @interpose.wrap("NONE", "decides")
+        def decides(call, a: int, b: int, c: int, d: int, e: int, f: int, g: int) -> int:
+            return call(a, b, c, d, e, f, g)
+""".replace("{many}", ", ".join(f"a{n}" for n in range(50)))
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_arguments_on_the_stack(tool, build, hooked):
+    """Those of one call of the original are no others', and nothing of the caller's is overwritten."""
+    run = hooked(build("stack_words.c"), STACK_WORDS, tool=tool)
+    assert run.out == "nine 709\nsum 45\nkeeps 123\nfifty 80\n", run.err
+    assert run.said == ["others 111 the program's 789", "assigned 0 709 509 42"]
+    assert run.code == 0
+    # What is passed on as it was is as undefined as it was.
+    assert [line for line in run.log if "uninitialised" in line] == (
+        ["Conditional jump or move depends on uninitialised value(s)"] if tool == "memcheck" else []
+    )

@@ -133,6 +133,24 @@ def test_function_fills_variables_of_this_process(tool, build):
     assert b"ten 1 2 3 4 5 6 7 8 8.5 1000 10" in lines
 
 
+@pytest.mark.parametrize("tool", ["none", ON_CPU])
+def test_arguments_on_the_stack(tool, build):
+    hooks = Registry()
+    seen = []
+
+    @hooks.wrap("NONE", "nine")
+    def nine(call, a: int, b: int, c: int, d: int, e: int, f: int, g: int, h: int, i: int) -> int:
+        seen.extend([call(1, 2, 3, 4, 5, 6, 1, 1, 1), call()])
+        call.args[7] = 0
+        seen.extend([call.args[7], call(), call(1, 2, 3, 4, 5, 6, 5)])
+        return call()
+
+    with hooks.serve() as server:
+        found = start(server.option, build("stack_words.c"), tool=tool)
+    assert found.stdout.startswith("nine 709\nsum 7\nkeeps 123\n"), found.stderr
+    assert seen == [111, 789, 0, 709, 509]
+
+
 @pytest.mark.parametrize(
     ("words", "out"),
     [

@@ -212,6 +212,7 @@ int ip_native_ask(struct ip_hook_frame *frame) {
     if (!works) { /* the function itself, as if nothing had been bound */
         answer.action = frame->words[3] == IP_HOOK_ENTERED ? IP_HOOK_PROCEED : IP_HOOK_LEAVE;
         frame->copied = words_from((uint64_t)frame + IP_HOOK_STACK) & -2u;
+        frame->changes = 0;
         frame->target = frame->original;
     }
     if (answer.action == IP_HOOK_PROCEED) frame->target = ip_native_original(frame->original);

@@ -83,6 +83,8 @@ HOOK(vector, 0x0a0);
 HOOK(result, 0x120);
 HOOK(vresult, 0x130);
 HOOK(kept, 0x150);
+HOOK(changed, 0x188);
+HOOK(changes, 0x190);
 _Static_assert(sizeof(struct ip_hook_frame) == 0x198 && IP_HOOK_STACK == 0x198 + 24 && IP_HOOK_RETURN == 0x198 + 16 &&
                    IP_HOOK_ENTRIES == 4096 && IP_HOOK_ENTRY_SIZE == 8,
                "hook_stubs.S");
