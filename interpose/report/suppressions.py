@@ -283,8 +283,9 @@ def _frame(line: str, fail: Callable[[str], SuppressionFileError]) -> FramePatte
     kind, pattern = line[:3], line[4:]
     if kind == "src":
         file, colon, number = pattern.rpartition(":")
-        if colon and number.isdecimal():
-            return FramePattern("src", file, int(number))
+        if colon and (number.isdecimal() or not number.strip("*?")):
+            at = int(number) if number.isdecimal() else 0
+            return FramePattern("src", file, at or None)  # as Valgrind: what is no number is any line
     return FramePattern(kind, pattern)
 
 

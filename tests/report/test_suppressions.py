@@ -147,6 +147,9 @@ def patterns(*lines: str) -> list[FramePattern]:
         (["src:file.c"], "a", True),
         (["src:file.c:0", "src:*le.c:1"], "ab", True),
         (["src:file.c:1"], "ab", False),
+        (["src:file.c:*"], "b", True),
+        (["src:file.c:", "src:fil?.c:??"], "ab", True),
+        (["src:file.c:x"], "a", False),
         (["src:/src/dir/file.c"], "a", True),
     ],
 )
