@@ -280,6 +280,15 @@ def test_the_command(project: Path, tmp_path: Path) -> None:
     assert subprocess.run([*command, "--help"], capture_output=True).returncode == 0
 
 
+def test_a_pipe_can_be_read(project: Path) -> None:
+    """What a shell makes of <(zcat old.jsonl.gz)."""
+    command = [sys.executable, "-m", "interpose.reporting.cli"]
+    text = (project / "out.jsonl").read_bytes()
+    file = subprocess.run([*command, project / "out.jsonl"], capture_output=True)
+    pipe = subprocess.run([*command, "/dev/stdin"], input=text, capture_output=True)
+    assert (pipe.returncode, pipe.stdout, pipe.stderr) == (0, file.stdout, b"")
+
+
 def test_the_same_error_of_many_processes_is_one(tmp_path: Path) -> None:
     reader = report.Reader()
     for pid in range(1, 4):

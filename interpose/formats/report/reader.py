@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -180,6 +181,8 @@ class Reader:
         """Take a whole file; a line without its end was being written when its writer was killed."""
         from interpose.formats.report import valgrindxml
 
+        if not stream.seekable():  # a pipe; the report is kept anyway
+            stream = io.BytesIO(stream.read())
         head = stream.read(_HEAD)
         stream.seek(0)
         if valgrindxml.is_xml(head):
