@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 from interpose.errors import LaunchError
 from interpose.jit._native import lib
 from interpose.redir import Change, CodeObject
+from interpose.redir.model import Verdict
 from interpose.zenc import Kind, RedirectName
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from interpose.hooks.registry import Hook, Registry
-    from interpose.hooks.remote import RemoteHook
+    from interpose.hooks.registry import Registry
     from interpose.hooks.service import HookService
     from interpose.redir import RedirState
+    from interpose.redir.model import ActiveBinding, Specification
 
 TABLE, COMMON = "interpose_hook_entries", "interpose_hook"
 UNWINDER = ("interpose_find_fde", "_Unwind_Find_FDE")
@@ -33,23 +32,48 @@ def bind(service: HookService, redir: RedirState, stubs: CodeObject) -> Change:
     return redir.add_rules(owner, found, stubs)
 
 
-def unbound_lines(registry: Registry, bound: Container[int]) -> list[str]:
-    """Name the hooks that were never bound, with the reason."""
-    first: dict[tuple[str, str], Hook | RemoteHook] = {}
-    for hook in registry:
-        if hook.number in bound:
-            first.setdefault((hook.rule.soname, hook.rule.function), hook)
-    lines = []
-    for hook in registry:
-        if hook.number in bound:
-            continue
-        what = f"{hook.rule.soname}:{hook.rule.function}"
-        other = first.get((hook.rule.soname, hook.rule.function))
-        why = f"no function {what} was there"
-        if other is not None:
-            why = f"{what} is bound to {other.name} ({other.place})"
-        lines.append(f"Hook {hook.name} ({hook.place}): {why}")
-    return lines
+class Fates:
+    """Which hooks were bound at some time, and which had to give way."""
+
+    def __init__(self) -> None:
+        self._bound: set[int] = set()
+        self._before: dict[int, ActiveBinding] = {}
+        """What a hook first found, by its number, at a function that it was to stand for."""
+
+    def note(self, change: Change, table: int) -> None:
+        """Bindings were added; the entries of the stubs begin at ``table``."""
+        for binding in change.added:
+            if binding.spec.wants_original:
+                self._bound.add((binding.target - table) // lib.IP_HOOK_ENTRY_SIZE)
+        for conflict in change.conflicts:
+            winner, loser = conflict.old, conflict.new
+            if conflict.verdict is Verdict.PREFERRED:
+                winner, loser = loser, winner
+            if loser.spec.wants_original:
+                number = (loser.spec.target - table) // lib.IP_HOOK_ENTRY_SIZE
+                self._before.setdefault(number, winner)
+
+    def unbound_lines(self, registry: Registry, table: int) -> list[str]:
+        """Name the hooks that were never bound, with the reason."""
+        lines = []
+        for hook in registry:
+            if hook.number in self._bound:
+                continue
+            why = f"no function {hook.rule.soname}:{hook.rule.function} was there"
+            before = self._before.get(hook.number)
+            if before is not None:
+                why = f"{before.soname}:{before.symbol} is bound to {_name(before.spec, registry, table)}"
+            lines.append(f"Hook {hook.name} ({hook.place}): {why}")
+        return lines
+
+
+def _name(spec: Specification, registry: Registry, table: int) -> str:
+    if spec.wants_original:
+        hook = registry[(spec.target - table) // lib.IP_HOOK_ENTRY_SIZE]
+        return f"{hook.name} ({hook.place})"
+    if spec.is_tools or spec.owner is None:
+        return f"the tool's {spec.target_name}"
+    return f"{spec.target_name} ({spec.owner.path})"
 
 
 def rules(registry: Registry, table: int) -> tuple[CodeObject, list[tuple[RedirectName, int, str]]]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from interpose.hooks import running
-from interpose.hooks.bind import unbound_lines
+from interpose.hooks.bind import Fates
 from interpose.hooks.errors import (
     FailedThere,
     Gone,
@@ -63,7 +63,7 @@ class HookService:
         self._sweep_at = _SWEEP
         self._table = self._common = 0
         self._functions: dict[str, int] = {}
-        self._bound: set[int] = set()
+        self._fates = Fates()
         self._began_in = os.getpid()
         self._images = 0
         self._failures: dict[tuple[Any, ...], int] = {}
@@ -102,15 +102,13 @@ class HookService:
 
     def bound(self, change: Change) -> None:
         """Bindings were added."""
-        for binding in change.added:
-            if binding.spec.wants_original:
-                self._bound.add((binding.target - self._table) // lib.IP_HOOK_ENTRY_SIZE)
+        self._fates.note(change, self._table)
 
     def tell_unbound(self) -> None:
         """At the end of the program that the user started: name hooks whose functions were never there."""
         if os.getpid() != self._began_in or self._images > 1 or self.host.verbosity < 1:
             return
-        for line in unbound_lines(self.registry, self._bound):
+        for line in self._fates.unbound_lines(self.registry, self._table):
             self.host.log.plain(line)
 
     def is_hidden(self, address: int) -> bool:

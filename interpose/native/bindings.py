@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 
 from interpose.errors import MissingTextError
-from interpose.jit._native import lib
 from interpose.native.objects import JUMP, NO_ROOM, SHORT_JUMP, rooms
 from interpose.native.threads import kept_out
 from interpose.native.wire import HOOKS, REPLACES, WRAPS, Claim
@@ -24,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
+    from interpose.hooks.bind import Fates
     from interpose.hooks.registry import Registry
     from interpose.native.objects import Loaded, Reader, Room
     from interpose.native.wire import Connection, Greeting, Linked
@@ -62,8 +62,7 @@ class Process:
         self._entries = 0
         self._awaited: dict[int, Claim] = {}
         """What stands before the first constructor of objects that have indirect functions to be bound."""
-        self.hooked: set[int] = set()
-        """Numbers of the hooks that were bound at some time."""
+        self._fates: Fates | None = None
 
     @property
     def binds(self) -> int:
@@ -86,9 +85,10 @@ class Process:
 
     def bind_hooks(self, registry: Registry, entries: int) -> None:
         """Add the rules of all hooks, before those of any object: their targets are entries of the stubs."""
-        from interpose.hooks.bind import rules
+        from interpose.hooks.bind import Fates, rules
 
         self._entries = entries
+        self._fates = Fates()
         owner, found = rules(registry, entries)
         self._note(self._redir.add_rules(owner, found, owner))
 
@@ -123,6 +123,10 @@ class Process:
         self._put_into_effect(connection, greeting.bound, spared)
         self._fresh = False
 
+    def unbound_hooks(self, registry: Registry) -> list[str]:
+        """Lines that name the hooks that were never bound."""
+        return [] if self._fates is None else self._fates.unbound_lines(registry, self._entries)
+
     # -- the state -----------------------------------------------------------------------------------
 
     def _take_objects(self, order: list[Linked]) -> list[Loaded]:
@@ -148,9 +152,8 @@ class Process:
         for message in change.messages:
             if self._verbosity > message.level and not self._silent:
                 (self._log.debug if message.debug else self._log.plain)(message.text)
-        for binding in change.added:
-            if binding.spec.wants_original:
-                self.hooked.add((binding.target - self._entries) // lib.IP_HOOK_ENTRY_SIZE)
+        if self._fates is not None:
+            self._fates.note(change, self._entries)
         if change.missing:
             raise MissingTextError(*missing_text_lines(change.missing))
 

@@ -262,11 +262,9 @@ class Supervisor:
 
     def _tell_unbound(self, hooks: Hooks, pid: int) -> None:
         """At the end of the program that the user started: name hooks whose functions were never there."""
-        from interpose.hooks.bind import unbound_lines
-
         process = self._processes.get(pid)
         if process is not None and self.config.core.verbosity > 0:
-            for line in unbound_lines(hooks.registry, process.hooked):
+            for line in process.unbound_hooks(hooks.registry):
                 self.log.plain(line)
 
     def _left(self, pid: int) -> None:

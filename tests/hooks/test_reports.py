@@ -321,3 +321,25 @@ def test_a_hook_that_another_one_precedes_is_told(tool, build, hooked):
     told = [line for line in run.log if line.startswith("Hook ")]
     assert run.out == "1 0\n" and len(told) == 1
     assert re.fullmatch(r"Hook second \(.*:5\): NONE:leaf is bound to first \(.*:3\)", told[0]), told
+
+
+@pytest.mark.parametrize("tool", ["none", "memcheck", ON_CPU])
+def test_what_precedes_a_hook_needs_not_be_named_like_it(tool, build, hooked):
+    """A pattern, and a replacement that the tool brings."""
+    soname, pattern = ("libc.so*", "malloc") if tool == "memcheck" else ("NONE", "lea?")
+    run = hooked(
+        build("leaf.c"),
+        f"""
+        @interpose.wrap("NONE", "leaf")
+        def first(call, n: int) -> int: return 1
+        @interpose.replace("{soname}", "{pattern}")
+        def second(call, n: int) -> int: return 0
+        """,
+        tool=tool,
+        options=(),
+    )
+    told = [line for line in run.log if line.startswith("Hook ")]
+    other = r"NONE:leaf is bound to first \(.*:3\)"
+    if tool == "memcheck":
+        other = r"libc.so.6:malloc is bound to the tool's malloc"
+    assert len(told) == 1 and re.fullmatch(rf"Hook second \(.*:5\): {other}", told[0]), run.err
