@@ -36,8 +36,11 @@ _OWN_CODE = (b"/memfd:interpose-channel", b"/interpose/jit/_native.")
 _OUR_PART = b"/interpose-native.so"
 _START_TIME = 19  # field of /proc/PID/stat, counted after the name
 ANSWER_SIZE = 1 << 12
-DETACH = b"detach"
+DETACH, FORGET = b"detach", b"forget"
+"""What a supervisor is asked: to leave a process; or to forget it, if it executes another program by now."""
+REQUEST_SIZE = 6
 DONE = b"done"
+NOT_ATTACHED = "it is not attached to"
 NOT_YOURS = b"it was attached to by another user"
 _DETACH_TIMEOUT = 60.0
 _PATIENCE, _MOMENT = 2.0, 0.02  # seconds for a sleep that nothing can end, and between looks
@@ -274,16 +277,21 @@ def leave_output(log: Log) -> None:
 
 def detach(pid: int) -> int:
     """The process is as it was when this returns. Raises AttachError."""
+    return ask(pid, DETACH)
+
+
+def ask(pid: int, request: bytes) -> int:
+    """Have its supervisor do something about a process. Raises AttachError."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as sock:
         try:
             sock.connect(control_name(pid))
         except FileNotFoundError:
             raise AttachError(pid, "there is no such process") from None
         except OSError:
-            raise AttachError(pid, "it is not attached to") from None
+            raise AttachError(pid, NOT_ATTACHED) from None
         sock.settimeout(_DETACH_TIMEOUT)
         try:
-            sock.sendall(DETACH)
+            sock.sendall(request)
             answer = sock.recv(ANSWER_SIZE).decode()
         except OSError as error:
             raise AttachError(pid, f"its supervisor does not answer: {error}") from None

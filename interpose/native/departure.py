@@ -52,13 +52,19 @@ class Departures:
         library: str,
         wrappers: Sequence[str],
         left: Callable[[int], None],
+        replaced: Callable[[int], None],
         is_forking: Callable[[], bool],
     ) -> None:
-        """``left`` hears of each that was left; ``is_forking`` says whether children are on their way."""
+        """Who is told what.
+
+        ``left`` hears of each that was left, ``replaced`` of each that was found to execute another program;
+        ``is_forking`` says whether children are on their way.
+        """
         self._log = log
         self._library = library
         self._wrappers = wrappers
         self._left = left
+        self._replaced = replaced
         self._is_forking = is_forking
         self._lock = threading.Lock()
         self._ours: dict[int, _Ours] = {}
@@ -73,13 +79,24 @@ class Departures:
     def claim(self, pid: int) -> None:
         """A process is about to be entered. Raises AttachError if another supervisor is in it."""
         with self._lock:
-            if pid not in self._ours and pid not in self._claims:
-                try:
-                    self._claims[pid] = _listen(pid)
-                except OSError as error:
-                    if error.errno == errno.EADDRINUSE:
-                        raise attach.AttachError(pid, "it is attached to already") from None
+            if pid in self._ours or pid in self._claims:
+                return
+        listener = None
+        for again in (False, True):
+            try:
+                listener = _listen(pid)
+                break
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
                     raise
+                if again or attach.is_entered(pid):
+                    break
+            with contextlib.suppress(InterposeError):  # whoever was in what it executed before
+                attach.ask(pid, attach.FORGET)
+        if listener is None:
+            raise attach.AttachError(pid, "it is attached to already")
+        with self._lock:
+            self._claims[pid] = listener
 
     def entered(self, presence: Presence) -> None:
         """A process has an agent of its own."""
@@ -150,12 +167,17 @@ class Departures:
     def _talk(self, sock: socket.socket, pid: int) -> None:
         with sock, contextlib.suppress(OSError):
             sock.settimeout(_TALK)
-            if sock.recv(len(attach.DETACH)) != attach.DETACH:
+            request = sock.recv(attach.REQUEST_SIZE)
+            if request not in (attach.DETACH, attach.FORGET):
                 return
             if wire.Connection(sock).uid not in (0, os.geteuid()):
                 sock.sendall(attach.NOT_YOURS)
                 return
-            sock.sendall(self.leave(pid))
+            if request == attach.DETACH:
+                sock.sendall(self.leave(pid))
+                return
+            self._forget_replaced(pid)
+            sock.sendall(attach.DONE)
 
     @property
     def is_asked(self) -> bool:
@@ -176,7 +198,7 @@ class Departures:
             for each in wanted:
                 tried.add(each)
                 problem = self._leave_one(each)
-                if problem:
+                if problem and (each == pid or problem != attach.NOT_ATTACHED):
                     problems.append(problem if each == pid else f"process {each}, its child: {problem}")
             end = time.monotonic() + _PATIENCE
             while self._is_forking() and time.monotonic() < end:
@@ -208,12 +230,25 @@ class Departures:
             parent = above.parent if above is not None else 0
         return parent in family
 
+    def _forget_replaced(self, pid: int) -> bool:
+        """Whether a process executes another program by now, of which nobody tells.
+
+        What was ours in it is gone, and nothing must be done there: the addresses that we know are others'.
+        """
+        with self._lock:
+            if pid not in self._ours or attach.is_entered(pid) or attach.has_ended(pid):
+                return False
+        self._replaced(pid)
+        return True
+
     def _leave_one(self, pid: int) -> str:
         """Empty, or what went wrong."""
         with self._lock:
             ours = self._ours.get(pid)
         if ours is None:
             return ""
+        if self._forget_replaced(pid):
+            return attach.NOT_ATTACHED
         if attach.is_stopped(pid):
             return attach.STOPPED
         try:

@@ -85,7 +85,12 @@ class Supervisor:
         self._forks = 0  # under way: their children are to come
         self._last_call = 0.0  # when to listen no more
         self._departures = Departures(
-            self._log_of, self._library, config.core.wrappers, self._left, lambda: self._forks > 0
+            self._log_of,
+            self._library,
+            config.core.wrappers,
+            self._left,
+            self._replaced,
+            lambda: self._forks > 0,
         )
         self._listen()
 
@@ -270,6 +275,12 @@ class Supervisor:
     def _left(self, pid: int) -> None:
         """A process goes on without us."""
         self._reports.left(pid)
+        self._forget(pid)
+        self._wake()
+
+    def _replaced(self, pid: int) -> None:
+        """A process executes another program, and is not followed."""
+        self._reports.executed(pid, None)
         self._forget(pid)
         self._wake()
 

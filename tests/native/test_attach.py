@@ -524,3 +524,59 @@ def is_ours(number: str, pid: int) -> bool:
         return f"--attach={pid}".encode() in Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
+
+
+EXECUTES = """
+#include <stdio.h>
+#include <unistd.h>
+int main(void) {
+    char line[10];
+    while (fgets(line, sizeof line, stdin)) {
+        int pid = line[0] == 'f' ? fork() : 0;
+        if (!pid && line[0]) execl("/bin/sleep", "sleep", "100", (char *)0);
+        printf("%d\\n", pid);
+        fflush(stdout);
+    }
+}
+"""
+
+
+def is_untouched(pid: int, before: str) -> bool:
+    with open(f"/proc/{pid}/stat") as file:
+        return (
+            file.read().rpartition(")")[2].split()[0] == "S"
+            and Path(f"/proc/{pid}/maps").read_text() == before
+        )
+
+
+def test_what_executes_another_program_is_left_alone(folder: Path) -> None:
+    """Nothing of ours is in there, and where it was is something else."""
+    found = Running(compile_text(folder, "executes", EXECUTES))
+    try:
+        assert interpose(f"--attach={found.pid}").returncode == 0
+        children = [int(found.ask("f")), int(found.ask("f"))]
+        assert wait_until(lambda: all(os.readlink(f"/proc/{pid}/exe").endswith("sleep") for pid in children))
+        maps = [Path(f"/proc/{pid}/maps").read_text() for pid in children]
+        one_line(interpose(f"--detach={children[0]}"), "it is not attached to")
+        # It can be attached to by itself, whoever was in it before.
+        attached = interpose(f"--attach={children[1]}")
+        assert (attached.returncode, attached.stderr) == (0, "")
+        assert interpose(f"--detach={children[1]}").returncode == 0
+        assert interpose(f"--detach={found.pid}").returncode == 0
+        assert is_untouched(children[0], maps[0])
+        assert os.path.exists(f"/proc/{children[1]}/exe")
+        for pid in children:
+            os.kill(pid, signal.SIGKILL)
+        # The process itself.
+        assert interpose(f"--attach={found.pid}").returncode == 0
+        assert found.process.stdin
+        found.process.stdin.write("e\n")
+        found.process.stdin.flush()
+        assert wait_until(lambda: os.readlink(f"/proc/{found.pid}/exe").endswith("sleep"))
+        maps = [Path(f"/proc/{found.pid}/maps").read_text()]
+        one_line(interpose(f"--detach={found.pid}"), "it is not attached to")
+        assert is_untouched(found.pid, maps[0])
+        assert wait_until(lambda: not any(is_ours(name, found.pid) for name in os.listdir("/proc")), 60)
+    finally:
+        found.process.kill()
+        found.process.wait()
