@@ -44,6 +44,7 @@ _OF_ANYBODY = (
 """Of the server of another command, which may be Valgrind's."""
 _START_SECONDS, _END_SECONDS = 30, 5
 _ENDED = b"W00"
+_RESUMES = (b"vCont;", b"c", b"C", b"s", b"S")
 
 
 class _Gone(Exception):
@@ -69,6 +70,10 @@ class Multi:
         self._leaving = b""
         """How gdb wants to kill one of them or to leave it."""
         self._is_over = False
+        self._asked = b""
+        """What gdb waits for an answer to."""
+        self._untold = b""
+        """How the program has ended, where gdb did not wait for that: it is told when it has that go on."""
 
     def run(self) -> int:
         """Serve until gdb leaves."""
@@ -113,6 +118,11 @@ class Multi:
         name = content.partition(b":")[0]
         if content.startswith(b"vRun;"):
             self._start(content[5:])
+        elif self._untold and content.startswith(_RESUMES):
+            self._reply(self._untold)
+            self._untold = b""
+        elif self._untold and content[:1] in b"Zz":  # breakpoints, without which gdb does not have it go on
+            self._reply(OK)
         elif content == b"QStartNoAckMode":
             self._reply(OK)
             self._acknowledges = self._reader.check = False
@@ -129,7 +139,7 @@ class Multi:
             except ValueError:
                 self._reply(b"E16")
         elif content in (b"!", b"D") or content.startswith(
-            (b"vKill", b"H", b"QPassSignals", b"QProgramSignals")
+            (b"vKill", b"H", b"QPassSignals", b"QProgramSignals", b"qRcmd,")
         ):
             self._reply(OK)
         elif content == b"?":
@@ -174,6 +184,7 @@ class Multi:
         """``vRun``: start the program, answer with its first stop, and relay until it has ended."""
         self._end(at_once=True)
         self._leaving, self._is_over = b"", False
+        self._asked = self._untold = b""
         try:
             words = [bytes.fromhex(word.decode("ascii")) for word in rest.split(b";")]
         except ValueError:
@@ -205,7 +216,9 @@ class Multi:
             self._relay(link)
         status = self._end()
         if not self._is_over:  # it has gone without a last word
-            self._reply(b"X%02x" % -status if status < 0 else b"W%02x" % status)
+            self._untold = b"X%02x" % -status if status < 0 else b"W%02x" % status
+            if self._asked:
+                self._answer(self._asked)
 
     def _connect(self, process: subprocess.Popen[bytes]) -> Link:
         """The program's server, once it is there."""
@@ -261,6 +274,8 @@ class Multi:
         """What the program's server says may be the last word of one process, or of all."""
         if not isinstance(item, bytes):
             return
+        if item == OK or item[:1] != b"O":
+            self._asked = b""
         if item[:1] == b"T":
             self._debugged.update(int(child, 16) for child in NEWBORN.findall(item))
         elif item[:1] in (b"W", b"X"):
@@ -292,6 +307,7 @@ class Multi:
                 write_all(1, b"+")
             self._reply(b"0")
             return
+        self._asked = item
         link.send(frame(item))
         if item == b"k":
             self._is_over = True

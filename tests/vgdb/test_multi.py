@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -145,4 +146,16 @@ def test_a_gdb_that_is_killed_takes_the_program_along(leaky, tmp_path) -> None:
     process.stdin.close()
     assert process.wait(TIMEOUT) == 0
     process.stdout.close()
+    settles(lambda: nobody_is_left(tmp_path))
+
+
+def test_a_program_that_is_gone_before_gdb_has_it_go_on(leaky, tmp_path) -> None:
+    """The word about its end is no answer to another question: gdb hears it when it waits for one."""
+    gone = ("run", "next", "monitor v.kill", "echo asked\\n")
+    said = gdb(
+        tmp_path, leaky, "break lose", *gone, "info threads", "continue", *gone, "kill", "run", "print 6*7"
+    )
+    assert "Invalid hex digit" not in said and "Ignoring packet error" not in said
+    assert said.count("Breakpoint 1, lose") == 3
+    assert re.search(r"asked\n.*exited normally\].*asked\n.*killed\].*\$1 = 42", said, re.DOTALL), said
     settles(lambda: nobody_is_left(tmp_path))
