@@ -3,6 +3,7 @@ and the answers to it."""
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,9 +30,23 @@ AT_ID = 8 * _ID
 _LEAST_COPIED = 32
 """Words of the arguments on the stack that an original gets whatever the hook declares of them."""
 _MOST_COPIED = 4096
+_MOST_TAKEN = 4 << 20
+"""Bytes that one call may take of the stack: half of what the main thread usually has."""
+_LEFT = 16 << 10
+"""Bytes that another thread has left then, for the original."""
 _WRITE = 7000  # bytes to the program in one answer, beside a frame
 _READ = 1 << 20
 _END = 1 << 47
+
+
+def _mapped_from(pid: int, address: int) -> int:
+    """Where the mapping of a process that an address lies in begins; 0 if that cannot be known."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", "rb") as file:
+        for line in file:
+            start, _, end = line.partition(b" ")[0].partition(b"-")
+            if int(start, 16) <= address < int(end, 16):
+                return int(start, 16)
+    return 0
 
 
 class Answer(NamedTuple):
@@ -97,6 +112,8 @@ class HookedCall:
         self._top = words[11]
         self._left = 0
         """Bytes that were taken of the stack and not given out, from the top on."""
+        self._floor: int | None = None
+        """Where what is taken may begin at the lowest, once something has been."""
         self.asker = event.asker
         self.greenlet: greenlet | None = None
 
@@ -235,8 +252,13 @@ class HookedCall:
         size = (size + 15) & ~15
         if size > self._left:
             wanted = max(size - self._left, 256)
-            if self._top - wanted < self._service.lowest(self._top):
-                raise MemoryFault("take, for the stack ends there,", self._top - wanted, wanted)
+            lowest = self._top - wanted
+            if self._floor is None:
+                self._floor = self.frame - _MOST_TAKEN
+                if self.thread.number != 1:  # whose stack grows, so that it is not there yet
+                    self._floor = max(self._floor, _mapped_from(self.pid, self._top) + _LEFT)
+            if lowest < self._floor:
+                raise MemoryFault("take, for the stack ends there,", lowest, wanted)
             event = self.ask(Answer(lib.IP_HOOK_ROOM, 0, [self.head(0, 0, wanted)]))
             self._left += self._top - event.words[11]
             self._top = event.words[11]

@@ -259,10 +259,6 @@ class HookService:
         """Function and soname of a hooked address."""
         return self.host.binding(address)
 
-    def lowest(self, address: int) -> int:
-        """Where what is taken of the stack that an address lies on may begin at the lowest."""
-        return max(address - (4 << 20), 1 << 16)
-
     def frames(self, raw: Sequence[int]) -> list[Frame]:
         """Frames of return addresses."""
         resolver = self.host.resolver

@@ -398,3 +398,26 @@ def test_arguments_on_the_stack(tool, build, hooked):
     assert [line for line in run.log if "uninitialised" in line] == (
         ["Conditional jump or move depends on uninitialised value(s)"] if tool == "memcheck" else []
     )
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_stack_that_ends(tool, build, hooked):
+    run = hooked(
+        build("small_stack.c", "-pthread"),
+        """
+        @interpose.wrap("NONE", "add")
+        def add(call, a: int, b: int) -> int:
+            taken = 0
+            try:
+                while True:
+                    call.alloc(10_000)
+                    taken += 10_000
+            except interpose.MemoryFault as fault:
+                print(taken // 100_000, "the stack ends" in str(fault))
+            return call()
+        """,
+        tool=tool,
+    )
+    assert (run.out, run.code) == ("3\n3\n", 0), run.err
+    small, main = (line.split() for line in run.said)
+    assert small[1] == main[1] == "True" and 1 <= int(small[0]) <= 2 and 40 <= int(main[0]) <= 41
