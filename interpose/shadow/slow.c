@@ -217,10 +217,25 @@ static u64 bad_bytes(struct tstate *ts, u64 addr, unsigned left, u64 word, unsig
     return some & ~dark;
 }
 
+/* From so many bytes on a look at all A bits takes less than one at V bits by words. */
+#define OPEN_MIN 128
+
+/* Surely addressable, all of it: its A bits are zero. */
+static bool is_open(const struct tstate *ts, u64 addr, u64 end) {
+    u64 lo = RT_ROUND_UP(addr, 8), hi = RT_ROUND_DOWN(end, 8);
+    if (ts && !ts->stack_shared && addr < ts->stack_hi && end > ts->stack_lo && addr < ts->gpr[IP_RSP]) return false;
+    if ((lo > addr && a_run(addr, (unsigned)(lo - addr))) || (end > hi && a_run(hi, (unsigned)(end - hi))))
+        return false;
+    return rt_zeros(sh_a(lo), (hi - lo) / 8) == (long)((hi - lo) / 8);
+}
+
 /* Is there a bad byte in [addr, addr+len)?  Zero V bytes are skipped in blocks. */
 static bool scan(struct tstate *ts, u64 addr, u64 len, enum bad what, u64 *bad) {
     u64 buf[32];
     u64 limit = addr < IP_CLIENT_END ? IP_CLIENT_END - addr : 0, end = addr + (len < limit ? len : limit);
+    bool look = what == UNADDR && len <= limit; /* at A bits, where V bits do not say at once that all is well */
+    if (look && len > RT_PAGE && is_open(ts, addr, end)) return false;
+    look = look && len <= RT_PAGE;
     for (u64 k; addr < end; addr += k) {
         k = RT_PAGE - (sh_v(addr) & (RT_PAGE - 1));
         if (k > end - addr) k = end - addr;
@@ -229,6 +244,8 @@ static bool scan(struct tstate *ts, u64 addr, u64 len, enum bad what, u64 *bad) 
             k = (u64)zeros;
             continue;
         }
+        if (look && end - addr >= OPEN_MIN && is_open(ts, addr, end)) return false;
+        look = false;
         if (k > sizeof buf) k = sizeof buf - (sh_v(addr) & (sizeof buf - 1));
         if (sh_read(buf, sh_v(addr), k) < 0) {
             if (what != UNDEF_ONLY) {

@@ -194,6 +194,21 @@ def test_stack_is_addressable_down_to_the_red_zone(sh: Any) -> None:
     assert ts.stack_lo == sh.stack[0] and ts.stack_hi == sh.stack[1]
 
 
+def test_a_range_reaches_below_the_red_zone(sh: Any) -> None:
+    lib, ts = sh.lib, sh.ts
+    sp = ts.gpr[lib.IP_RSP]
+    ts.acc_info, ts.acc_addr = 8, sp
+    assert lib.rt_store_slow(ts)  # looks for the stack
+    lib.rt_shadow_set(sp - 9000, 9500, UNDEFINED)
+    for lo, n in ((sp - 129, 400), (sp - 500, 700), (sp - 8900, 9200), (sp - 8900, 200)):
+        assert sh.first_unaddr(lo, n) == lo
+        lib.rt_shadow_set(lo, 7, DEFINED)
+        assert sh.first_unaddr(lo, n) == (lo + 7 if lo + 7 < sp - 128 else 0)
+        lib.rt_shadow_set(lo, 7, UNDEFINED)
+    for lo, n in ((sp - 128, 300), (sp, 480), (sp - 100, 8)):
+        assert sh.first_unaddr(lo, n) == 0
+
+
 def test_stack_pointer_changes(sh: Any) -> None:
     lib, ts = sh.lib, sh.ts
     sp = ts.gpr[lib.IP_RSP]
