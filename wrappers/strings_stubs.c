@@ -9,6 +9,8 @@
 #define REQ_PRINTF_BACKTRACE 0x1404 /* format, the va_list's address */
 #define BULK                 256    /* from here on a request costs less than a loop over words */
 #define BULK_BYTES           160    /* the same for one over bytes */
+#define NO_END               (~(u64)0)
+#define FAR                  96 /* a string that is longer has probably many more bytes */
 
 typedef unsigned char uchar;
 #define INLINE static inline __attribute__((always_inline))
@@ -37,6 +39,33 @@ INLINE void store8(void *p, u64 v) { *(u64 __attribute__((may_alias, aligned(1))
 
 INLINE u16 load2(const void *p) { return *(const u16 __attribute__((may_alias, aligned(1))) *)p; }
 INLINE void store2(void *p, u16 v) { *(u16 __attribute__((may_alias, aligned(1))) *)p = v; }
+
+/* What long strings ask for once in a while, by calls that gcc knows nothing of: so what looks at each byte has no
+ * frame, and gdb, which has no unwind tables of this image, finds its caller. */
+#define ASIDE static __attribute__((noinline, used, no_caller_saved_registers)) u64
+#define aside(fn, a, b, ...)                                                                                           \
+    ({                                                                                                                 \
+        u64 answer_;                                                                                                   \
+        __asm__ volatile("call %P[callee]"                                                                             \
+                         : "=a"(answer_)                                                                               \
+                         : [callee] "i"(fn), "D"(a), "S"(b)__VA_ARGS__                                                 \
+                         : "cc", "memory");                                                                            \
+        answer_;                                                                                                       \
+    })
+/* How many of n bytes from here on are defined, and not this one: a loop over them would find nothing. */
+ASIDE others(const void *at, u64 n, u64 byte) { return request(IP_HR_PLAIN, (u64)at, n, byte, byte, 0); }
+#define others_than(byte, at, n) aside(others, at, (u64)(n), , "d"((u64)(uchar)(byte)))
+ASIDE letters(const char *at, u64 n) { return request(IP_HR_PLAIN, (u64)at, n, 0, 0, 0); }
+/* So many letters of a string are copied, of those that are defined. */
+ASIDE letters_copied(char *d, const char *s) {
+    /* No more than what lies before the first byte that is written. */
+    u64 n = request(IP_HR_PLAIN, (u64)s, d > s ? (u64)(d - s) : NO_END, 0, 0, 0);
+    return n >= FAR && request(IP_HR_COPY, (u64)d, (u64)s, n, 0, 0) ? n : 0;
+}
+ASIDE zeros_filled(char *d, u64 n) {
+    uchar zero = 0;
+    return request(IP_HR_FILL, (u64)d, (u64)&zero, n, 0, 0);
+}
 
 /* Words where both sides are aligned, else pairs, else bytes: what an overrun
  * is reported as depends on it, and Valgrind's users know these sizes. */
@@ -95,14 +124,28 @@ INLINE void copy_any(void *dst, const void *src, size_t n) {
         copy_down(d + n, s + n, n);
 }
 INLINE size_t length(const char *s) {
-    const char *p = s;
-    while (*p) p++;
-    return (size_t)(p - s);
+    /* Here and below: one load for the first byte, and one for all others, as an error has one context for each. */
+    if (!*s) return 0;
+    for (const char *p = s;; p += aside(letters, p + 1, NO_END)) {
+        const char *far = p + FAR;
+        do
+            if (!*++p) return (size_t)(p - s);
+        while (p != far);
+    }
 }
 INLINE size_t bounded(const char *s, size_t n) {
-    size_t i = 0;
-    while (i < n && s[i]) i++;
-    return i;
+    size_t left = n;
+    for (const char *far = s; left;) {
+        size_t near = left < FAR ? left : FAR;
+        far += near;
+        left -= near;
+        for (long i = -(long)near; i; i++)
+            if (!far[i]) return (size_t)(far + i - s);
+        size_t more = left < FAR ? 0 : aside(letters, far, left);
+        far += more;
+        left -= more;
+    }
+    return n;
 }
 /* Without a branch: an undefined letter is told by who compares it. */
 INLINE int lower(int c) {
@@ -143,14 +186,26 @@ PUBLIC char *SYM(20250, C_LIB, strchrnul)(const char *s, int c) {
 VARIANTS(20250, strchrnul, SYM(20250, C_LIB, strchrnul));
 PUBLIC void *SYM(20260, C_LIB, rawmemchr)(const void *s, int c) {
     const uchar *p = s;
-    while (*p != (uchar)c) p++;
-    return (void *)p;
+    if (*p == (uchar)c) return (void *)p;
+    for (;; p += others_than(c, p + 1, NO_END)) {
+        const uchar *far = p + FAR;
+        do
+            if (*++p == (uchar)c) return (void *)p;
+        while (p != far);
+    }
 }
 VARIANTS(20260, rawmemchr, SYM(20260, C_LIB, rawmemchr));
 PUBLIC void *SYM(20170, C_LIB, memchr)(const void *s, int c, size_t n) {
-    const uchar *p = s;
-    for (; n; n--, p++)
-        if (*p == (uchar)c) return (void *)p;
+    for (const uchar *far = s; n;) {
+        size_t near = n < FAR ? n : FAR;
+        far += near;
+        n -= near;
+        for (long i = -(long)near; i; i++)
+            if (far[i] == (uchar)c) return (void *)(far + i);
+        size_t more = n < FAR ? 0 : others_than(c, far, n);
+        far += more;
+        n -= more;
+    }
     return NULL;
 }
 VARIANTS(20170, memchr, SYM(20170, C_LIB, memchr));
@@ -292,20 +347,31 @@ VARIANTS(20190, memcmp, SYM(20190, C_LIB, memcmp));
 
 /* Copies s with its terminator to d, which lies in what the caller gave; returns the terminator's place.  The
  * zero is one of our own: a terminator that was tested is told, and then counts as defined. */
-INLINE char *copy_string(char *given, char *d, const char *s, const char *name) {
-    const char *from = s;
-    for (char c; (c = *s); s++) *d++ = c;
-    *d = 0;
-    size_t n = (size_t)(s - from) + 1;
-    if (overlaps(given, (size_t)(d - given) + 1, from, n)) overlap(name, given, from, 0);
-    return d;
+INLINE char *copy_string(char *given, char *d, const char *s, int in_runs, const char *name) {
+    size_t k = 0;
+    char c = *s;
+    while (c) {
+        size_t far = k + FAR;
+        do {
+            d[k] = c;
+            c = s[++k];
+        } while (c && k != far);
+        if (!c) break;
+        size_t more = !in_runs ? 0 : aside(letters_copied, d + k, s + k);
+        if (!more) continue;
+        k += more - 1; /* the last one once more: the next is loaded where all are */
+        c = s[k];
+    }
+    d[k] = 0;
+    if (overlaps(given, (size_t)(d - given) + k + 1, s, k + 1)) overlap(name, given, s, 0);
+    return d + k;
 }
 PUBLIC char *SYM(20080, C_LIB, strcpy)(char *d, const char *s) {
-    copy_string(d, d, s, "strcpy");
+    copy_string(d, d, s, 1, "strcpy");
     return d;
 }
 VARIANTS(20080, strcpy, SYM(20080, C_LIB, strcpy));
-PUBLIC char *SYM(20200, C_LIB, stpcpy)(char *d, const char *s) { return copy_string(d, d, s, "stpcpy"); }
+PUBLIC char *SYM(20200, C_LIB, stpcpy)(char *d, const char *s) { return copy_string(d, d, s, 1, "stpcpy"); }
 ALSO(SYM(20200, C_LIB, __stpcpy_sse2), SYM(20200, C_LIB, stpcpy));
 ALSO(SYM(20200, LD_SO, stpcpy), SYM(20200, C_LIB, stpcpy));
 VARIANTS(20200, stpcpy, SYM(20200, C_LIB, stpcpy));
@@ -335,6 +401,7 @@ INLINE char *copy_bounded(char *d, const char *s, size_t n, const char *name) {
     for (; k < n && s[k]; k++) d[k] = s[k];
     char *end = d + k;
     size_t used = k < n ? k + 1 : k;
+    if (n - k >= BULK_BYTES && aside(zeros_filled, end, n - k)) k = n;
     for (; k < n; k++) d[k] = 0;
     if (overlaps(d, n, s, used)) overlap(name, d, s, n);
     return end;
@@ -350,12 +417,13 @@ PUBLIC size_t SYM(20100, C_LIB, strlcpy)(char *d, const char *s, size_t n) {
     size_t k = 0;
     for (; k + 1 < n && s[k]; k++) d[k] = s[k];
     if (n) d[k] = 0;
-    size_t all = k + length(s + k);
+    size_t all = k;
+    while (s[all]) all++;
     if (n && overlaps(d, k + 1, s, k + 1)) overlap("strlcpy", d, s, n);
     return all;
 }
 PUBLIC char *SYM(20030, C_LIB, strcat)(char *d, const char *s) {
-    copy_string(d, d + length(d), s, "strcat");
+    copy_string(d, d + length(d), s, 0, "strcat"); /* in runs, too, it would need a frame */
     return d;
 }
 VARIANTS(20030, strcat, SYM(20030, C_LIB, strcat));

@@ -331,41 +331,6 @@ bool rt_heap_resize(struct tstate *ts, u64 addr, u64 old_size, u64 new_size, u64
     return true;
 }
 
-/* Guest bytes and their V bits.  False: some byte is not addressable or not
- * there; the stub then goes the slow way, where each access is checked and
- * faults as the program's own. */
-static bool bulk_copy(struct tstate *ts, u64 dst, u64 src, u64 n) {
-    if (!heap_hook_may_access(ts, src, n) || !heap_hook_may_access(ts, dst, n)) return false;
-    if (!(dst > src && dst - src < n)) {
-        if (rt_copy_to(dst, (const void *)src, n) < 0) return false;
-        heap_hook_copied(ts, dst, src, n);
-        return true;
-    }
-    u64 buf[64];
-    for (u64 left = n; left;) {
-        u64 k = left < sizeof buf ? left : sizeof buf;
-        left -= k;
-        if (rt_copy_from(buf, src + left, k) < 0 || rt_copy_to(dst + left, buf, k) < 0) return false;
-    }
-    heap_hook_copied(ts, dst, src, n);
-    return true;
-}
-
-/* byte_at: guest address of the byte, so that its V bits come along. */
-static bool bulk_fill(struct tstate *ts, u64 dst, u64 byte_at, u64 n) {
-    u8 byte;
-    u64 buf[64];
-    if (rt_copy_from(&byte, byte_at, 1) < 0) return false;
-    if (!heap_hook_may_access(ts, dst, n)) return false;
-    memset(buf, byte, sizeof buf);
-    for (u64 k, done = 0; done < n; done += k) {
-        k = n - done < sizeof buf ? n - done : sizeof buf;
-        if (rt_copy_to(dst + done, buf, k) < 0) return false;
-    }
-    heap_hook_filled(dst, byte_at, n);
-    return true;
-}
-
 /* A throwing operator new found no memory.  The stub must not be on the stack
  * when the exception passes (nobody can unwind it): the C++ library's throw
  * takes its place, as if the program had called that.  The stub's frame is the
@@ -442,8 +407,9 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
         return rt_strncpy_from(name, a[0], sizeof name) < 0 ? 0 : rt_find_function(ts, name);
     }
     /* Watchpoints see the program's own accesses, so the program makes them then. */
-    case IP_HR_COPY: return rt_debugged() & IP_DBG_WATCH ? 0 : bulk_copy(ts, a[0], a[1], a[2]);
-    case IP_HR_FILL: return rt_debugged() & IP_DBG_WATCH ? 0 : bulk_fill(ts, a[0], a[1], a[2]);
+    case IP_HR_COPY: return rt_debugged() & IP_DBG_WATCH ? 0 : heap_bulk_copy(ts, a[0], a[1], a[2]);
+    case IP_HR_FILL: return rt_debugged() & IP_DBG_WATCH ? 0 : heap_bulk_fill(ts, a[0], a[1], a[2]);
+    case IP_HR_PLAIN: return rt_debugged() & IP_DBG_WATCH ? 0 : heap_plain_run(a[0], a[1], (u8)a[2], (u8)a[3]);
     case IP_HR_STATS: {
         heap_lock_all();
         u64 w[4] = {0, heap_table->live_blocks, heap_table->live_bytes, heap_table->quarantine_bytes};

@@ -3,7 +3,7 @@
  * Layers: heap_pages.c (address space: arenas, runs of 64 KiB units, the map
  * from address to span), heap_cells.h and heap_blocks.c (block records, size
  * classes, quarantine), heap_ctx.c (recorded stack traces), heap_pools.c (memory pools),
- * heap.c (the other requests).
+ * heap_bulk.c (runs of bytes for string functions), heap.c (the other requests).
  * The records live outside the client's range, so a wild write of the guest
  * cannot damage them.  One lock guards all of it.
  */
@@ -158,9 +158,14 @@ bool rt_heap_resize(struct tstate *ts, u64 addr, u64 old_size, u64 new_size, u64
 /* heap_entry.S: jumped to by translated code with the exit of a request. */
 extern char rt_heap_stub[];
 
-/* A request of the replaced malloc family (IP_HR_*, heap_abi.h) is answered; false: it is none. */
+/* heap_bulk.c: IP_HR_COPY, IP_HR_FILL, IP_HR_PLAIN */
+bool heap_bulk_copy(struct tstate *ts, u64 dst, u64 src, u64 n);
+bool heap_bulk_fill(struct tstate *ts, u64 dst, u64 byte_at, u64 n);
+u64 heap_plain_run(u64 at, u64 n, u8 one, u8 other);
+
 /* --trace-malloc=yes. */
 void heap_show_call(struct tstate *ts, u64 code, const u64 args[5], u64 result);
+/* A request of the replaced malloc family (IP_HR_*, heap_abi.h) is answered; false: it is none. */
 bool heap_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result);
 u64 rt_heap_request(struct tstate *ts, u64 code, const u64 args[5]);
 /* Held across a fork. */

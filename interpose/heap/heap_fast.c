@@ -1,6 +1,7 @@
 /* What programs ask of the heap most often, answered without the full exit (heap_entry.S): small blocks that are there,
- * given and taken back without anything to report.  Whatever needs a report, a wait or the kernel's memory is left to
- * rt_heap_request: heap_fast returns 0, and has changed nothing that the program could see.
+ * given and taken back without anything to report, and runs of bytes for string functions.  Whatever needs a report, a
+ * wait or the kernel's memory is left to rt_heap_request: heap_fast returns 0, and has changed nothing that the program
+ * could see.
  *
  * The thread counts as in translated code meanwhile, so that a flush waits for it: it may wait for nobody, and only
  * tries to get the lock, for a microsecond.
@@ -156,6 +157,19 @@ static inline bool reallocate(struct tstate *ts, u64 old, u64 size, u64 *result)
     return b != NULL;
 }
 
+static bool is_defined(u64 addr, u64 n) {
+    u64 k = heap_hook_defined(addr, n); /* of one page; there may be two */
+    return k == n || (k && heap_hook_defined(addr + k, n - k) == n - k);
+}
+
+/* Less than a page, of which nothing is kept but V bytes of its own.  What is undefined has origins, too. */
+static inline bool copy(struct tstate *ts, u64 dst, u64 src, u64 n) {
+    if (n >= RT_PAGE || (dst > src && dst - src < n) || !is_defined(src, n)) return false;
+    if (!heap_hook_may_access(ts, dst, n) || rt_copy_to(dst, (const void *)src, n) < 0) return false;
+    heap_hook_filled(dst, src, n); /* each byte is as defined as the first one */
+    return true;
+}
+
 static inline bool answer(struct tstate *ts, const u64 *w, u64 *result) {
     switch (w[0]) {
     case IP_HR_MALLOC: return allocate(ts, w[1], (int)w[2], false, result);
@@ -166,6 +180,9 @@ static inline bool answer(struct tstate *ts, const u64 *w, u64 *result) {
     }
     case IP_HR_REALLOC: return reallocate(ts, w[1], w[2], result);
     case IP_HR_FREE: return release(ts, w[1], (int)w[2], w[3], w[4]);
+    case IP_HR_COPY: *result = copy(ts, w[1], w[2], w[3]); return *result;
+    case IP_HR_FILL: *result = w[3] < RT_PAGE && heap_bulk_fill(ts, w[1], w[2], w[3]); return *result;
+    case IP_HR_PLAIN: *result = heap_plain_run(w[1], w[2], (u8)w[3], (u8)w[4]); return true;
     default: return false;
     }
 }

@@ -35,5 +35,7 @@ void heap_hook_copied(struct tstate *ts, u64 dst, u64 src, u64 n);
 /* The same of a block's first bytes, whichever may be accessed, into another block, which takes its place. */
 void heap_hook_moved(struct tstate *ts, u64 dst, u64 src, u64 n);
 void heap_hook_filled(u64 dst, u64 byte_at, u64 n);
+/* How many of n bytes from addr on are surely addressable and defined; not all need be counted. */
+u64 heap_hook_defined(u64 addr, u64 n);
 
 #endif

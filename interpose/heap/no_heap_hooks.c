@@ -20,3 +20,4 @@ NOTHING bool heap_hook_may_access(struct tstate *ts, u64 addr, u64 n) { return t
 NOTHING void heap_hook_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {}
 NOTHING void heap_hook_moved(struct tstate *ts, u64 dst, u64 src, u64 n) {}
 NOTHING void heap_hook_filled(u64 dst, u64 byte_at, u64 n) {}
+NOTHING u64 heap_hook_defined(u64 addr, u64 n) { return n; }

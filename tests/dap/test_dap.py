@@ -146,12 +146,23 @@ def test_session(client: Client, program: Path, tmp_path: Path) -> None:
 
 
 @needs_gdb
-def test_step_out_of_a_replaced_function(client: Client, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The error is in our strcpy, which has no lines: a step from there ends in who called it."""
+@pytest.mark.parametrize(
+    "call",
+    [
+        'strcpy(block, "hey")',
+        'stpcpy(block, "hey")',
+        'strncpy(block, "hello", 5)',
+        'strcat(strcpy(block, "he"), "y")',
+    ],
+)
+def test_step_out_of_a_replaced_function(
+    client: Client, tmp_path_factory: pytest.TempPathFactory, call: str
+) -> None:
+    """The error is in a function of ours, which has no lines: a step from there ends in who called it."""
     source = tmp_path_factory.mktemp("copies") / "copies.c"
     source.write_text(
-        "#include <stdlib.h>\n#include <string.h>\nint main(void) {\n"
-        '    char *block = malloc(3);\n    strcpy(block, "hey");\n    block[1] = 1;\n    return 0;\n}\n'
+        "#define _GNU_SOURCE\n#include <string.h>\nint main(void) { extern void *malloc(unsigned long);\n"
+        f"    char *block = malloc(3);\n    {call};\n    block[1] = 1;\n    return 0;\n}}\n"
     )
     program = source.with_suffix("")
     command = ["gcc", "-g", "-O0", "-fno-builtin", "-w", str(source), "-o", str(program)]

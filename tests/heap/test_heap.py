@@ -538,6 +538,38 @@ def test_bulk_copy_and_fill(sh: Any) -> None:
     assert not sh.errors()
 
 
+def test_runs_without_a_byte_match_a_model(sh: Any) -> None:
+    rng = random.Random(3)
+    size = 3 * 4096
+    base = sh.new_map(size)
+    for _ in range(300):
+        data = bytearray(b"a" * size)
+        for _ in range(rng.randrange(4)):
+            data[rng.randrange(size)] = rng.choice((0, 0x80, 0x81, 1, ord("b")))
+        sh.mem(base, size)[:] = bytes(data)
+        sh.lib.rt_shadow_set(base, size, 0)
+        at, n = rng.randrange(size), rng.choice((ANY, rng.randrange(300), rng.randrange(size)))
+        one, other = rng.choice(((0, 0), (ord("b"), 0), (0x80, 0x80), (1, 0x81)))
+        bad = rng.choice((size, rng.randrange(at, size)))
+        if bad < size:
+            sh.lib.rt_shadow_set(base + bad, 1, rng.choice((1, 2)))
+        ends = [bad, *(i for i in range(at, size) if data[i] in (one, other)), min(size, at + n)]
+        assert sh.request(sh.lib.IP_HR_PLAIN, base + at, n, one, other) == min(ends) - at
+    assert sh.request(sh.lib.IP_HR_PLAIN, 0x1000, 100, 0, 0) == 0
+    assert sh.request(sh.lib.IP_HR_PLAIN, ANY - 5, ANY, 0, 0) == 0
+    assert not sh.errors()
+
+
+def test_a_block_filled_in_part_is_all_ones_when_it_goes(sh: Any) -> None:
+    for size in (20000, 50000, 300000):
+        for lo, hi in ((0, size), (0, 0), (8, 9), (4096, 9000), (size - 9, size), (size // 2, size)):
+            p = malloc(sh, size)
+            sh.lib.rt_shadow_set(p + lo, hi - lo, 0)
+            free(sh, p)
+            assert set(sh.v(p - 16, size + 32)) == {0xFF}
+            assert "0" not in sh.a(p, size)
+
+
 def test_out_of_memory_is_a_null_pointer(sh: Any) -> None:
     sh.lib.t_maps_fail = 1
     try:

@@ -7,12 +7,14 @@
  */
         .text
         .globl  rt_copy_begin, rt_copy_end, rt_copy_fault
-        .globl  rt_copy_from, rt_copy_to, rt_strncpy_from, rt_zeros
+        .globl  rt_copy_from, rt_copy_to, rt_fill_to, rt_strncpy_from, rt_zeros, rt_run_without
 
         .type   rt_copy_from, @function
         .type   rt_copy_to, @function
+        .type   rt_fill_to, @function
         .type   rt_strncpy_from, @function
         .type   rt_zeros, @function
+        .type   rt_run_without, @function
         .globl  rt_load_gs, rt_load_ss, rt_int1, rt_int1_after
         .type   rt_load_gs, @function
         .type   rt_load_ss, @function
@@ -78,6 +80,15 @@ rt_copy_to:
         ret
         .size   rt_copy_from, . - rt_copy_from
 
+/* long rt_fill_to(u64 guest_dst, u8 byte, u64 n) */
+rt_fill_to:
+        mov     %esi, %eax
+        mov     %rdx, %rcx
+        rep stosb
+        xor     %eax, %eax
+        ret
+        .size   rt_fill_to, . - rt_fill_to
+
 /* long rt_strncpy_from(char *dst, u64 guest_src, u64 n)
  * Length without the NUL; -ENAMETOOLONG if there is none in n bytes. */
 rt_strncpy_from:
@@ -133,6 +144,49 @@ rt_zeros:
         ret
         .size   rt_zeros, . - rt_zeros
 
+/* long rt_run_without(u64 from, u64 n, u64 one, u64 other)
+ * Eight bytes at once: x - 0x0101.. borrows into the high bit of a byte of x that is zero, and below the first of them
+ * into no other one. */
+        .p2align 4
+rt_run_without:
+        mov     %rdi, %r10
+        lea     (%rdi,%rsi), %r11
+        movabs  $0x0101010101010101, %r8
+        jmp     2f
+        .p2align 4
+1:      mov     (%rdi), %rax
+        mov     %rax, %rsi
+        xor     %rdx, %rax
+        xor     %rcx, %rsi
+        mov     %rax, %r9
+        sub     %r8, %rax
+        not     %r9
+        and     %r9, %rax
+        mov     %rsi, %r9
+        sub     %r8, %rsi
+        not     %r9
+        and     %r9, %rsi
+        or      %rsi, %rax
+        test    %rax, high_bits(%rip)
+        jnz     3f
+        add     $8, %rdi
+2:      lea     8(%rdi), %rax
+        cmp     %r11, %rax
+        jbe     1b
+3:      cmp     %r11, %rdi
+        jae     4f
+        movzbl  (%rdi), %eax
+        cmp     %al, %dl
+        je      4f
+        cmp     %al, %cl
+        je      4f
+        inc     %rdi
+        jmp     3b
+4:      mov     %rdi, %rax
+        sub     %r10, %rax
+        ret
+        .size   rt_run_without, . - rt_run_without
+
 /* long rt_load_gs(u32 selector), long rt_load_ss(u32 selector): not 0 if the CPU refuses it. */
 rt_load_gs:
         mov     %edi, %gs
@@ -167,6 +221,11 @@ rt_int1:
 rt_int1_after:
         ret
         .size   rt_int1, . - rt_int1
+
+        .section .rodata, "a", @progbits
+        .p2align 3
+high_bits:
+        .quad   0x8080808080808080
 
         /* The table of instructions that may fault exists in every runtime, and an empty one would have no bounds. */
         .section rt_fixups, "a", @progbits

@@ -219,6 +219,13 @@ void heap_hook_moved(struct tstate *ts, u64 dst, u64 src, u64 n) {
     if (may_be_closed(src, n)) close_alike(ts, dst, src, n);
 }
 
+u64 heap_hook_defined(u64 addr, u64 n) {
+    if (!on()) return n;
+    u64 page = RT_PAGE - (sh_v(addr) & (RT_PAGE - 1)); /* the next one need not be there */
+    long zeros = rt_zeros(sh_v(addr), n < page ? n : page);
+    return zeros > 0 ? (u64)zeros : 0;
+}
+
 void heap_hook_filled(u64 dst, u64 byte_at, u64 n) {
     if (!on()) return;
     u8 bits = *(const u8 *)sh_v(byte_at);
