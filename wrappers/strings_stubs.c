@@ -350,18 +350,20 @@ VARIANTS(20190, memcmp, SYM(20190, C_LIB, memcmp));
 INLINE char *copy_string(char *given, char *d, const char *s, int in_runs, const char *name) {
     size_t k = 0;
     char c = *s;
-    while (c) {
+    if (!c) goto ended;
+    for (;;) {
         size_t far = k + FAR;
         do {
             d[k] = c;
             c = s[++k];
-        } while (c && k != far);
-        if (!c) break;
+            if (!c) goto ended; /* tested once: each test is a context, too */
+        } while (k != far);
         size_t more = !in_runs ? 0 : aside(letters_copied, d + k, s + k);
         if (!more) continue;
         k += more - 1; /* the last one once more: the next is loaded where all are */
         c = s[k];
     }
+ended:
     d[k] = 0;
     if (overlaps(given, (size_t)(d - given) + k + 1, s, k + 1)) overlap(name, given, s, 0);
     return d + k;
