@@ -7,6 +7,8 @@
 /* Searched first, and at the most, before the V bits of more are looked at: most strings end soon. */
 #define FIRST_PIECE 128
 #define MOST_PIECE  4096
+/* Searched for one request: signals and flushes wait meanwhile. */
+#define MOST_RUN (1ull << 20)
 
 /* Guest bytes and their V bits.  False: some byte is not addressable or not
  * there; the stub then goes the slow way, where each access is checked and
@@ -40,6 +42,7 @@ bool heap_bulk_fill(struct tstate *ts, u64 dst, u64 byte_at, u64 n) {
 u64 heap_plain_run(u64 at, u64 n, u8 one, u8 other) {
     const u64 each = 0x0101010101010101;
     if (at >= IP_CLIENT_END) return 0;
+    if (n > MOST_RUN) n = MOST_RUN;
     u64 from = at, piece = FIRST_PIECE, end = n < IP_CLIENT_END - at ? at + n : IP_CLIENT_END;
     while (at < end) {
         u64 defined = heap_hook_defined(at, end - at < piece ? end - at : piece);
