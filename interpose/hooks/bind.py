@@ -44,14 +44,13 @@ class Fates:
         """Bindings were added; the entries of the stubs begin at ``table``."""
         for binding in change.added:
             if binding.spec.wants_original:
-                self._bound.add((binding.target - table) // lib.IP_HOOK_ENTRY_SIZE)
+                self._bound.add(_number(binding.target, table))
         for conflict in change.conflicts:
             winner, loser = conflict.old, conflict.new
             if conflict.verdict is Verdict.PREFERRED:
                 winner, loser = loser, winner
             if loser.spec.wants_original:
-                number = (loser.spec.target - table) // lib.IP_HOOK_ENTRY_SIZE
-                self._before.setdefault(number, winner)
+                self._before.setdefault(_number(loser.spec.target, table), winner)
 
     def unbound_lines(self, registry: Registry, table: int) -> list[str]:
         """Name the hooks that were never bound, with the reason."""
@@ -67,9 +66,14 @@ class Fates:
         return lines
 
 
+def _number(target: int, table: int) -> int:
+    """Which hook's entry of the stubs that is."""
+    return (target - table) // lib.IP_HOOK_ENTRY_SIZE
+
+
 def _name(spec: Specification, registry: Registry, table: int) -> str:
     if spec.wants_original:
-        hook = registry[(spec.target - table) // lib.IP_HOOK_ENTRY_SIZE]
+        hook = registry[_number(spec.target, table)]
         return f"{hook.name} ({hook.place})"
     if spec.is_tools or spec.owner is None:
         return f"the tool's {spec.target_name}"
