@@ -66,6 +66,8 @@ static inline u64 sh_piece(u64 addr, u64 n) {
 }
 /* The V bytes [lo, hi) exist and are zero. */
 static inline bool sh_is_zero(u64 lo, u64 hi) { return lo >= hi || rt_zeros(lo, hi - lo) == (long)(hi - lo); }
+/* The A bits of the program's bytes [addr, end) exist and are zero: but for a stack's dead part all is addressable. */
+bool sh_is_open(u64 addr, u64 end);
 /* The program's bytes [addr, addr+len) have become defined: give back chunks of V bytes that end in them. */
 void sh_settled(u64 addr, u64 len);
 /* V bytes of a whole chunk become zero, by fresh pages; false: not in such a range, they are as they were. */

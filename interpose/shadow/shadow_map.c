@@ -450,20 +450,32 @@ void sh_block_released(u64 addr, u64 len, bool idle) {
     set_a_of_block(addr, len, true);
 }
 
-/* By pages, because most of them are zero throughout, and one that was never touched is to stay so. */
-void sh_zero(u64 p, u64 n) {
+/* words: a multiple of 8. */
+static bool is_ones(const u64 *p, u64 words) {
+    u64 all = p[0] & p[words / 2] & p[words - 1];
+    for (u64 i = 0; i < words && all == ~0ull; i += 8)
+        all &= p[i] & p[i + 1] & p[i + 2] & p[i + 3] & p[i + 4] & p[i + 5] & p[i + 6] & p[i + 7];
+    return all == ~0ull;
+}
+
+static bool holds(u64 p, u64 n, int fill) {
+    return fill ? n == RT_PAGE && is_ones((const u64 *)p, RT_PAGE / 8) : sh_is_zero(p, p + n);
+}
+
+/* By pages, because most of them hold that throughout, and one that was never touched is to stay so. */
+static void fill_by_pages(u64 p, u64 n, int fill) {
     for (u64 k; n; p += k, n -= k) {
         k = RT_PAGE - (p & (RT_PAGE - 1));
         if (k > n) k = n;
-        if (!sh_is_zero(p, p + k)) sh_fill(p, 0, k);
+        if (!holds(p, k, fill)) sh_fill(p, fill, k);
     }
 }
 
+void sh_zero(u64 p, u64 n) { fill_by_pages(p, n, 0); }
+
 bool sh_is_nobodys(u64 page) {
-    u64 bits[RT_PAGE / 64], all = ~0ull;
-    if (sh_read(bits, sh_a(page - IP_V_CONST), sizeof bits) < 0) return false;
-    for (u32 i = 0; i < RT_PAGE / 64; i++) all &= bits[i];
-    return all == ~0ull;
+    u64 bits[RT_PAGE / 64];
+    return sh_read(bits, sh_a(page - IP_V_CONST), sizeof bits) == 0 && is_ones(bits, RT_PAGE / 64);
 }
 
 void sh_idle(u64 addr, u64 len) {
@@ -475,22 +487,6 @@ void sh_idle(u64 addr, u64 len) {
     }
 }
 
-static bool is_ones(const u64 *p, u64 words) {
-    u64 all = p[0] & p[words / 2] & p[words - 1];
-    for (u64 i = 0; i < words && all == ~0ull; i += 8)
-        all &= p[i] & p[i + 1] & p[i + 2] & p[i + 3] & p[i + 4] & p[i + 5] & p[i + 6] & p[i + 7];
-    return all == ~0ull;
-}
-
-/* By pages, because a block may never have been filled to its end: shared pages of ones are to stay so. */
-static void set_ones(u64 p, u64 n) {
-    for (u64 k; n; p += k, n -= k) {
-        k = RT_PAGE - (p & (RT_PAGE - 1));
-        if (k > n) k = n;
-        if (k < RT_PAGE || !is_ones((const u64 *)p, RT_PAGE / 8)) sh_fill(p, 0xff, k);
-    }
-}
-
 static void set_v(u64 addr, u64 len, int fill) {
     u64 p = sh_v(addr);
     if (len >= HEAP_LARGE) {
@@ -499,7 +495,7 @@ static void set_v(u64 addr, u64 len, int fill) {
         sh_forget_large(p, p + len);
         rt_unlock(&sh_map_lock);
     } else if (len > SMALL_BLOCK && fill) {
-        set_ones(p, len);
+        fill_by_pages(p, len, 0xff); /* it may never have been filled to its end */
     } else if (len > 256) {
         sh_fill(p, fill, len);
     } else {

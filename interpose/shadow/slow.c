@@ -220,13 +220,18 @@ static u64 bad_bytes(struct tstate *ts, u64 addr, unsigned left, u64 word, unsig
 /* From so many bytes on a look at all A bits takes less than one at V bits by words. */
 #define OPEN_MIN 128
 
-/* Surely addressable, all of it: its A bits are zero. */
-static bool is_open(const struct tstate *ts, u64 addr, u64 end) {
+bool sh_is_open(u64 addr, u64 end) {
+    if (end - addr <= 64) return !a_run(addr, (unsigned)(end - addr));
     u64 lo = RT_ROUND_UP(addr, 8), hi = RT_ROUND_DOWN(end, 8);
-    if (ts && !ts->stack_shared && addr < ts->stack_hi && end > ts->stack_lo && addr < ts->gpr[IP_RSP]) return false;
     if ((lo > addr && a_run(addr, (unsigned)(lo - addr))) || (end > hi && a_run(hi, (unsigned)(end - hi))))
         return false;
-    return rt_zeros(sh_a(lo), (hi - lo) / 8) == (long)((hi - lo) / 8);
+    return sh_is_zero(sh_a(lo), sh_a(hi));
+}
+
+/* Surely addressable, all of it. */
+static bool is_open(const struct tstate *ts, u64 addr, u64 end) {
+    if (ts && !ts->stack_shared && addr < ts->stack_hi && end > ts->stack_lo && addr < ts->gpr[IP_RSP]) return false;
+    return sh_is_open(addr, end);
 }
 
 /* Is there a bad byte in [addr, addr+len)?  Zero V bytes are skipped in blocks. */

@@ -195,14 +195,6 @@ static bool is_closed(u64 addr) {
     return sh_read(&bits, sh_a(addr), 1) == 0 && bits >> addr % 8 & 1;
 }
 
-/* False: surely not. */
-static bool may_be_closed(u64 src, u64 n) {
-    u64 tail = RT_ROUND_DOWN(src + n, 8);
-    u8 bits = 0;
-    if (tail < src + n && sh_read(&bits, sh_a(tail), 1) != 0) return true;
-    return bits & ((1u << (src + n - tail)) - 1) || !sh_is_zero(sh_a(src), sh_a(tail));
-}
-
 /* What the program has closed of a block (MAKE_MEM_NOACCESS) is closed in the one that takes its place. */
 static void close_alike(struct tstate *ts, u64 dst, u64 src, u64 n) {
     u64 from, to = src, end = src + n;
@@ -216,7 +208,7 @@ static void close_alike(struct tstate *ts, u64 dst, u64 src, u64 n) {
 void heap_hook_moved(struct tstate *ts, u64 dst, u64 src, u64 n) {
     if (!on() || !copy_vbits(dst, src, n)) return;
     origin_copied(ts, dst, src, n);
-    if (may_be_closed(src, n)) close_alike(ts, dst, src, n);
+    if (!sh_is_open(src, src + n)) close_alike(ts, dst, src, n);
 }
 
 u64 heap_hook_defined(u64 addr, u64 n) {
