@@ -53,9 +53,8 @@ INLINE void store2(void *p, u16 v) { *(u16 __attribute__((may_alias, aligned(1))
         answer_;                                                                                                       \
     })
 /* How many of n bytes from here on are defined, and not this one: a loop over them would find nothing. */
-ASIDE others(const void *at, u64 n, u64 byte) { return request(IP_HR_PLAIN, (u64)at, n, byte, byte, 0); }
-#define others_than(byte, at, n) aside(others, at, (u64)(n), , "d"((u64)(uchar)(byte)))
-ASIDE letters(const char *at, u64 n) { return request(IP_HR_PLAIN, (u64)at, n, 0, 0, 0); }
+ASIDE others(const void *at, u64 n, u64 byte) { return request(IP_HR_PLAIN, (u64)at, n, byte, 0, 0); }
+#define others_than(byte, at, n) aside(others, at, (u64)(n), , "d"((u64)(byte)))
 /* So many letters of a string are copied, of those that are defined. */
 ASIDE letters_copied(char *d, const char *s) {
     /* No more than what lies before the first byte that is written. */
@@ -123,29 +122,34 @@ INLINE void copy_any(void *dst, const void *src, size_t n) {
     else
         copy_down(d + n, s + n, n);
 }
-INLINE size_t length(const char *s) {
-    /* Here and below: one load for the first byte, and one for all others, as an error has one context for each. */
-    if (!*s) return 0;
-    for (const char *p = s;; p += aside(letters, p + 1, NO_END)) {
-        const char *far = p + FAR;
+/* The first such byte; one load for the first of all and one for the others, as an error has one context for each. */
+INLINE const uchar *first_of(const uchar *p, uchar byte) {
+    if (*p == byte) return p;
+    for (;; p += others_than(byte, p + 1, NO_END)) {
+        const uchar *far = p + FAR;
         do
-            if (!*++p) return (size_t)(p - s);
+            if (*++p == byte) return p;
         while (p != far);
     }
 }
-INLINE size_t bounded(const char *s, size_t n) {
-    size_t left = n;
-    for (const char *far = s; left;) {
-        size_t near = left < FAR ? left : FAR;
+/* The same among n bytes, or NULL; with one load. */
+INLINE const uchar *first_within(const uchar *far, uchar byte, size_t n) {
+    while (n) {
+        size_t near = n < FAR ? n : FAR;
         far += near;
-        left -= near;
+        n -= near;
         for (long i = -(long)near; i; i++)
-            if (!far[i]) return (size_t)(far + i - s);
-        size_t more = left < FAR ? 0 : aside(letters, far, left);
+            if (far[i] == byte) return far + i;
+        size_t more = n < FAR ? 0 : others_than(byte, far, n);
         far += more;
-        left -= more;
+        n -= more;
     }
-    return n;
+    return NULL;
+}
+INLINE size_t length(const char *s) { return (size_t)(first_of((const uchar *)s, 0) - (const uchar *)s); }
+INLINE size_t bounded(const char *s, size_t n) {
+    const uchar *end = first_within((const uchar *)s, 0, n);
+    return end ? (size_t)(end - (const uchar *)s) : n;
 }
 /* Without a branch: an undefined letter is told by who compares it. */
 INLINE int lower(int c) {
@@ -184,30 +188,9 @@ PUBLIC char *SYM(20250, C_LIB, strchrnul)(const char *s, int c) {
     return (char *)s;
 }
 VARIANTS(20250, strchrnul, SYM(20250, C_LIB, strchrnul));
-PUBLIC void *SYM(20260, C_LIB, rawmemchr)(const void *s, int c) {
-    const uchar *p = s;
-    if (*p == (uchar)c) return (void *)p;
-    for (;; p += others_than(c, p + 1, NO_END)) {
-        const uchar *far = p + FAR;
-        do
-            if (*++p == (uchar)c) return (void *)p;
-        while (p != far);
-    }
-}
+PUBLIC void *SYM(20260, C_LIB, rawmemchr)(const void *s, int c) { return (void *)first_of(s, (uchar)c); }
 VARIANTS(20260, rawmemchr, SYM(20260, C_LIB, rawmemchr));
-PUBLIC void *SYM(20170, C_LIB, memchr)(const void *s, int c, size_t n) {
-    for (const uchar *far = s; n;) {
-        size_t near = n < FAR ? n : FAR;
-        far += near;
-        n -= near;
-        for (long i = -(long)near; i; i++)
-            if (far[i] == (uchar)c) return (void *)(far + i);
-        size_t more = n < FAR ? 0 : others_than(c, far, n);
-        far += more;
-        n -= more;
-    }
-    return NULL;
-}
+PUBLIC void *SYM(20170, C_LIB, memchr)(const void *s, int c, size_t n) { return (void *)first_within(s, (uchar)c, n); }
 VARIANTS(20170, memchr, SYM(20170, C_LIB, memchr));
 PUBLIC void *SYM(20360, C_LIB, memrchr)(const void *s, int c, size_t n) {
     const uchar *p = s;

@@ -22,8 +22,8 @@
 #define IP_HR_REALLOCARRAY 0x4950000a /* ptr, n, size */
 #define IP_HR_FIND         0x4950000b /* name -> address of the program's function */
 #define IP_HR_PLAIN                                                                                                    \
-    0x4950000d /* at, n, byte, byte -> how many of n bytes from at on are surely defined, and neither of these two; no \
-                  more than that is said of the next one */
+    0x4950000d /* at, n, byte -> how many of n bytes from at on are surely defined, and not this one; no more than     \
+                  that is said of the next one */
 
 /* The function has no such argument. */
 #define IP_HR_UNSAID 0xffffffffffffffff

@@ -409,7 +409,7 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
     /* Watchpoints see the program's own accesses, so the program makes them then. */
     case IP_HR_COPY: return rt_debugged() & IP_DBG_WATCH ? 0 : heap_bulk_copy(ts, a[0], a[1], a[2]);
     case IP_HR_FILL: return rt_debugged() & IP_DBG_WATCH ? 0 : heap_bulk_fill(ts, a[0], a[1], a[2]);
-    case IP_HR_PLAIN: return rt_debugged() & IP_DBG_WATCH ? 0 : heap_plain_run(a[0], a[1], (u8)a[2], (u8)a[3]);
+    case IP_HR_PLAIN: return rt_debugged() & IP_DBG_WATCH ? 0 : heap_plain_run(a[0], a[1], (u8)a[2]);
     case IP_HR_STATS: {
         heap_lock_all();
         u64 w[4] = {0, heap_table->live_blocks, heap_table->live_bytes, heap_table->quarantine_bytes};

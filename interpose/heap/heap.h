@@ -161,7 +161,7 @@ extern char rt_heap_stub[];
 /* heap_bulk.c: IP_HR_COPY, IP_HR_FILL, IP_HR_PLAIN */
 bool heap_bulk_copy(struct tstate *ts, u64 dst, u64 src, u64 n);
 bool heap_bulk_fill(struct tstate *ts, u64 dst, u64 byte_at, u64 n);
-u64 heap_plain_run(u64 at, u64 n, u8 one, u8 other);
+u64 heap_plain_run(u64 at, u64 n, u8 byte);
 
 /* --trace-malloc=yes. */
 void heap_show_call(struct tstate *ts, u64 code, const u64 args[5], u64 result);

@@ -39,14 +39,13 @@ bool heap_bulk_fill(struct tstate *ts, u64 dst, u64 byte_at, u64 n) {
     return true;
 }
 
-u64 heap_plain_run(u64 at, u64 n, u8 one, u8 other) {
-    const u64 each = 0x0101010101010101;
+u64 heap_plain_run(u64 at, u64 n, u8 byte) {
     if (at >= IP_CLIENT_END) return 0;
     if (n > MOST_RUN) n = MOST_RUN;
     u64 from = at, piece = FIRST_PIECE, end = n < IP_CLIENT_END - at ? at + n : IP_CLIENT_END;
     while (at < end) {
         u64 defined = heap_hook_defined(at, end - at < piece ? end - at : piece);
-        long run = defined ? rt_run_without(at, defined, one * each, other * each) : 0;
+        long run = defined ? rt_run_without(at, defined, byte * 0x0101010101010101ull) : 0;
         if (run > 0) at += (u64)run;
         if (!defined || run < (long)defined) break;
         if (piece < MOST_PIECE) piece *= 2;

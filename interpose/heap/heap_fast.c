@@ -182,7 +182,7 @@ static inline bool answer(struct tstate *ts, const u64 *w, u64 *result) {
     case IP_HR_FREE: return release(ts, w[1], (int)w[2], w[3], w[4]);
     case IP_HR_COPY: *result = copy(ts, w[1], w[2], w[3]); return *result;
     case IP_HR_FILL: *result = w[3] < RT_PAGE && heap_bulk_fill(ts, w[1], w[2], w[3]); return *result;
-    case IP_HR_PLAIN: *result = heap_plain_run(w[1], w[2], (u8)w[3], (u8)w[4]); return true;
+    case IP_HR_PLAIN: *result = heap_plain_run(w[1], w[2], (u8)w[3]); return true;
     default: return false;
     }
 }

@@ -246,8 +246,8 @@ long rt_fill_to(u64 guest_dst, u8 byte, u64 n);
 long rt_strncpy_from(char *dst, u64 guest_src, u64 n);
 /* How many of n bytes are zero before the first that is not; -EFAULT. */
 long rt_zeros(u64 from, u64 n);
-/* The same of bytes that are neither of two, each of them eight times in a word. */
-long rt_run_without(u64 from, u64 n, u64 one, u64 other);
+/* The same of bytes that are not a certain one; eight times in a word. */
+long rt_run_without(u64 from, u64 n, u64 bytes);
 /* Load a selector, which the CPU may refuse: then not 0, and rt_signal_copied says why. */
 long rt_load_gs(u32 selector);
 long rt_load_ss(u32 selector);

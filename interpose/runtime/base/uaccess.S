@@ -144,7 +144,7 @@ rt_zeros:
         ret
         .size   rt_zeros, . - rt_zeros
 
-/* long rt_run_without(u64 from, u64 n, u64 one, u64 other)
+/* long rt_run_without(u64 from, u64 n, u64 bytes)
  * Eight bytes at once: x - 0x0101.. borrows into the high bit of a byte of x that is zero, and below the first of them
  * into no other one. */
         .p2align 4
@@ -155,18 +155,11 @@ rt_run_without:
         jmp     2f
         .p2align 4
 1:      mov     (%rdi), %rax
-        mov     %rax, %rsi
         xor     %rdx, %rax
-        xor     %rcx, %rsi
         mov     %rax, %r9
         sub     %r8, %rax
         not     %r9
         and     %r9, %rax
-        mov     %rsi, %r9
-        sub     %r8, %rsi
-        not     %r9
-        and     %r9, %rsi
-        or      %rsi, %rax
         test    %rax, high_bits(%rip)
         jnz     3f
         add     $8, %rdi
@@ -177,8 +170,6 @@ rt_run_without:
         jae     4f
         movzbl  (%rdi), %eax
         cmp     %al, %dl
-        je      4f
-        cmp     %al, %cl
         je      4f
         inc     %rdi
         jmp     3b
