@@ -24,7 +24,7 @@
 #define CG_F_EVENTFUL    (CG_F_TOGGLE | CG_F_DUMP_BEFORE | CG_F_DUMP_AFTER | CG_F_ZERO_BEFORE)
 
 #define CG_MAX_EVENTS 24
-#define CG_LEVELS     8 /* of recursion that are told apart at most */
+#define CG_LEVELS     8 /* of recursion that runs are counted in line for, at most */
 
 /* Events by their place in a cost; cg_options.place has where each is, or -1. */
 enum cg_event {
@@ -102,8 +102,8 @@ struct cg_family {
     struct cg_family *next; /* of the function */
     struct cg_function *function;
     struct cg_family *caller; /* 0: none, or not told apart */
-    uint32_t n_contexts, depth;
-    struct cg_context *contexts[8]; /* by recursion level */
+    uint32_t room, depth;
+    struct cg_context **contexts; /* by recursion level, or 0: none yet; room of them */
 };
 
 /* Code without a name by the number of its part (IP_CT_BLOCK with it). */

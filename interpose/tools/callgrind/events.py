@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interpose.jit._native import ffi, lib
-from interpose.tools.callgrind.options import MAX_CALLERS
+from interpose.tools.callgrind.options import MAX_CALLERS, MAX_LEVELS, MAX_RECURSIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ def function_options(config: Config, name: str) -> bytes:
             options.callers = min(number, MAX_CALLERS)
     for number, pattern in tool.separate_recs_of:
         if Patterns((pattern,)).hit(name):
-            options.recursions = number
+            options.recursions = min(number, MAX_RECURSIONS)
     return bytes(ffi.buffer(options))
 
 
-assert len(NAMES) == lib.CG_N_EVENTS
+assert len(NAMES) == lib.CG_N_EVENTS and lib.CG_LEVELS == MAX_LEVELS

@@ -29,8 +29,10 @@ DESCRIPTION = "a call-graph generating cache profiler"
 READ_INLINE = False
 """The default of --read-inline-info."""
 
-MAX_RECURSIONS = 50
-"""Levels of recursion told apart at most."""
+MAX_RECURSIONS = 2**31 - 1
+"""Larger numbers of levels of recursion are refused, or, in an option's name, count as this one."""
+MAX_LEVELS = 8
+"""Runs are counted in line for no more levels of recursion (callgrind_abi.h, CG_LEVELS)."""
 MAX_CALLERS = 64
 """A chain of callers has no more (client/tables.c): larger numbers count as this one."""
 MAX_CACHE = 2**31 - 1
@@ -185,7 +187,8 @@ def counts_in_line(config: Config) -> bool:
     apart = (tool.separate_callers, tool.separate_callers_of, tool.separate_recs_of, tool.fn_skip)
     others = (
         tool.cache_sim, tool.branch_sim, tool.collect_jumps, tool.collect_bus, tool.collect_systime != "no",
-        tool.dump_every_bb > 0, tool.skip_direct_rec, not tool.instr_atstart, not tool.collect_atstart,
+        tool.dump_every_bb > 0, tool.skip_direct_rec, tool.separate_recs > MAX_LEVELS,
+        not tool.instr_atstart, not tool.collect_atstart,
     )  # fmt: skip
     return not any((*watched, *apart, *others))
 

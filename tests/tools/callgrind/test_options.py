@@ -165,3 +165,29 @@ def test_linkage_tables(tmp_path):
     assert ("main", "fork") not in kept.called
     (entry,) = (caller for caller, callee in kept.called if callee == "fork" and caller.startswith("0x"))
     assert ("main", entry) in kept.called
+
+
+@pytest.mark.parametrize("options", [(), ("--cache-sim=yes",)])
+@pytest.mark.parametrize("number", [8, 9, 30, 41, 70000])
+def test_many_levels_of_recursion(tmp_path, number, options):
+    """--separate-recs=N tells as many apart as N says, or as there are; so does --separate-recs<N>=."""
+    program = build(tmp_path, "levels.c")
+    found = profile(tmp_path, program, f"--separate-recs={number}", *options)
+    levels = [name for name in found.ir if name.split("'")[0] == "step"]
+    assert len(levels) == min(number, 41)
+    some = profile(tmp_path, program, f"--separate-recs{number}=step", *options)
+    assert [name for name in some.ir if name.split("'")[0] == "step"] == levels
+    if VALGRIND:
+        theirs = valgrind(tmp_path, program, f"--separate-recs={number}", *options)
+        for sums in (found, theirs):
+            del sums.own["(below main)"]  # the block that ends the process
+        assert found.ir == theirs.ir  # misses depend on where the stack is
+        assert found.called == theirs.called
+
+
+def test_a_level_beyond_all_numbers(tmp_path):
+    """A number in an option's name that no counter holds counts as the largest; as a value it is refused."""
+    program = build(tmp_path, "levels.c")
+    found = profile(tmp_path, program, "--separate-recs99999999999=step")
+    assert "step'41" in found.ir and "by'2" in found.ir and "by'3" not in found.ir
+    assert run(tmp_path, program, "--separate-recs=99999999999").returncode == 1

@@ -79,9 +79,7 @@ static inline struct cg_frame *cg_frame_at(const struct thread *t, u64 depth) {
 }
 static inline struct cg_frame *cg_top(struct thread *t) { return cg_frame_at(t, t->shared.depth); }
 /* The highest level of recursion that the function's calls are told apart by. */
-static inline u64 cg_last_level(const struct cg_function *f) {
-    return (f->recursions < CG_LEVELS ? f->recursions : CG_LEVELS) - 1;
-}
+static inline u64 cg_last_level(const struct cg_function *f) { return f->recursions - 1; }
 /* The level that its next call has. */
 static inline u64 cg_next_level(const struct cg_function *f) {
     u64 last = cg_last_level(f);

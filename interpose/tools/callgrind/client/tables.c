@@ -7,8 +7,7 @@
 #define ACTIVES    1024
 #define MAX_BLOCKS (IP_TRACE_MAX / sizeof(struct ip_tr_block))
 
-_Static_assert(sizeof((struct cg_family *)0)->contexts == CG_LEVELS * sizeof(void *) &&
-                   sizeof((struct cg_thread *)0)->levels == CG_LEVELS * sizeof(void *),
+_Static_assert(sizeof((struct cg_thread *)0)->levels == CG_LEVELS * sizeof(void *),
                "callgrind_abi.h: cffi takes numbers only");
 
 static struct thread **threads; /* by tid_guest, which the next thread takes over with all counts */
@@ -184,11 +183,18 @@ struct cg_context *cg_new_context(struct thread *t, struct cg_family *f) {
 }
 
 struct cg_context *cg_context_at(struct thread *t, struct cg_family *f, u64 level) {
+    if (level >= f->room) {
+        /* Few functions call themselves: room grows with the levels that are reached. */
+        u64 room = level < 2 ? level + 1 : 2 * level;
+        struct cg_context **more = cg_alloc(t, room * sizeof(struct cg_context *));
+        for (u32 i = 0; i < f->room; i++) more[i] = f->contexts[i];
+        f->contexts = more;
+        f->room = (u32)room;
+    }
     if (!f->contexts[level]) {
         struct cg_context *x = cg_new_context(t, f);
         x->level = (u32)level;
         f->contexts[level] = x;
-        f->n_contexts++;
     }
     return f->contexts[level];
 }
