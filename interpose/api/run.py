@@ -14,11 +14,11 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from interpose import tools
+from interpose.api.outputs import OPTIONS, Outputs, literal
 from interpose.api.result import Run, RunTimeout
 from interpose.api.words import words
 from interpose.console import start_words
@@ -229,10 +229,15 @@ class Running:
         self._input = take("input", None)
         self._timeout: float | None = take("timeout", None)
         captured = take("capture_output", False)
+        if self._input is not None and options.get("stdin") is not None:
+            raise ValueError("stdin and input may not both be given")
+        if captured and (options.get("stdout") is not None or options.get("stderr") is not None):
+            raise ValueError("stdout and stderr may not be given with capture_output")
         self._text = bool(take("text", False))
-        self._stdin = take("stdin", subprocess.PIPE if self._input is not None else None)
-        self._stdout = take("stdout", subprocess.PIPE if captured else None)
-        self._stderr = take("stderr", subprocess.PIPE if captured else None)
+        stdin, stdout, stderr = (take(name, None) for name in ("stdin", "stdout", "stderr"))
+        self._stdin = subprocess.PIPE if self._input is not None else stdin
+        self._stdout = subprocess.PIPE if captured else stdout
+        self._stderr = subprocess.PIPE if captured else stderr
         children = take("children", "wait")
         if children not in ("wait", "kill"):
             raise ValueError(f"children is 'wait' or 'kill', not {children!r}")
@@ -271,12 +276,11 @@ class Running:
         if self.tool == "memcheck" and "--leak-check" not in given:
             line.append("--leak-check=full")
         if not any(word.startswith("--log-") for word in given):
-            line.append("--log-file=" + _literal(self._place("log")))
-        outputs = _OUTPUTS.get(self.tool)
-        if outputs is not None and outputs[0] not in given:
+            line.append("--log-file=" + literal("", self._place("log")))
+        if self.tool in OPTIONS and OPTIONS[self.tool][0] not in given:
             os.mkdir(self._place("out"))
-            line.append(outputs[0] + "=" + _literal(self._place("out")) + outputs[1])
-        line.append("--json-file=" + _literal(self._place("report")))
+            line.append("=".join((OPTIONS[self.tool][0], self._own_output())))
+        line.append("--json-file=" + literal("", self._place("report")))
         line = [*line, "--", *self.command]
         parse(["--command-line-only=yes", *line], {})
         return line
@@ -297,6 +301,7 @@ class Running:
 
     def _start(self) -> None:
         line = self._words()
+        self._outputs = self._watch_outputs()
         if not sys.executable:
             raise InterposeError("there is no Python to start: sys.executable is empty")
         told, control = os.pipe()
@@ -326,21 +331,25 @@ class Running:
         finally:
             os.close(told)
             os.close(tell)
-        self._before = _entries(self._output_folder())
         self._listener = threading.Thread(target=self._listen, args=(status,), daemon=True)
         self._listener.start()
 
-    def _output_folder(self) -> str:
-        """Where the tool's files are made."""
-        outputs = _OUTPUTS.get(self.tool)
-        if outputs is None:
-            return ""
-        option = outputs[0].lstrip("-").replace("-", "_")
+    def _own_output(self) -> str:
+        """The tool's option, where the files are to be in the folder of this run."""
+        return literal(self.tool, self._place("out")) + OPTIONS[self.tool][1]
+
+    def _watch_outputs(self) -> Outputs | None:
+        """From now on, what is new where the tool's files are made is its."""
+        if self.tool not in OPTIONS:
+            return None
+        option = OPTIONS[self.tool][0].lstrip("-").replace("-", "_")
         given = self._options.get(option)
         if given is None:
-            return self._place("out")
-        given = os.path.join(os.fsdecode(self._cwd or "."), os.fsdecode(given))
-        return given if self.tool == "memtrace" else os.path.dirname(os.path.abspath(given))
+            return Outputs(self.tool, self._own_output(), {}, True)
+        environ = os.environ if self._env is None else self._env
+        names = {os.fsdecode(name): os.fsdecode(value) for name, value in environ.items()}
+        folder = literal(self.tool, os.path.abspath(os.fsdecode(self._cwd or ".")))
+        return Outputs(self.tool, os.path.join(folder, os.fsdecode(given)), names, False)
 
     def _listen(self, status: int) -> None:
         """What the guard says, until it is gone."""
@@ -438,41 +447,17 @@ class Running:
 
     def _files(self, result: Run) -> None:
         """Profiles and traces that the tool has made."""
-        folder = self._output_folder()
-        made = [Path(folder, name) for name in sorted(_entries(folder) - self._before)]
-        if self.tool != "callgrind":
-            result.traces = made
+        if self._outputs is None:
             return
-        for pid in dict.fromkeys(process.pid for process in result.processes):
-            files = [path for path in made if _has_number(path.name, pid)]
+        pids = dict.fromkeys((result.pid, *(process.pid for process in result.processes)))
+        made = self._outputs.made(pids)
+        if self.tool != "callgrind":
+            result.traces = [path for path, _ in made]
+            return
+        for pid in pids:
+            files = [path for path, owner in made if (result.pid if owner is None else owner) == pid]
             if files:
                 result.profiles[pid] = files
-        if not result.profiles and made:
-            result.profiles[result.pid] = made
-
-
-_OUTPUTS = {
-    "callgrind": ("--callgrind-out-file", "/callgrind.out.%p"),
-    "datagrind": ("--datagrind-out-file", "/datagrind.out.%p"),
-    "memtrace": ("--memtrace-dir", ""),
-}
-"""The options that say where the files of tools go, and what follows the folder."""
-
-
-def _literal(path: str) -> str:
-    """A path in which nothing is an expansion."""
-    return path.replace("%", "%%")
-
-
-def _entries(folder: str) -> set[str]:
-    try:
-        return set(os.listdir(folder)) if folder else set()
-    except OSError:
-        return set()
-
-
-def _has_number(name: str, pid: int) -> bool:
-    return str(pid) in name.replace("-", ".").split(".")
 
 
 def _read(path: str) -> bytes:

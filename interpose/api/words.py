@@ -54,6 +54,8 @@ def words(tool: str, options: Mapping[str, Any]) -> list[str]:
             raise TypeError(f"run() got an unexpected keyword argument {name!r}, no option of {tool}{hint}")
         if option.dest in RESERVED:
             raise TypeError(f"run() does not take {name!r}: {RESERVED[option.dest]}")
+        if isinstance(value, Mapping):  # --separate-callers2=main beside --separate-callers=2
+            option = rows.get(f"{name}<n>", option)
         if value is not None:
             found += _words(option, name, value)
     return found
@@ -67,7 +69,11 @@ def _words(option: Option, name: str, value: Any) -> list[str]:
     if isinstance(option, Numbered):
         stem = option.name.removesuffix("<n>")
         pairs: Iterable[tuple[int, Any]] = value.items() if isinstance(value, Mapping) else value
-        return [f"{stem}{int(number)}={_text(option, name, each)}" for number, each in pairs]
+        return [
+            f"{stem}{int(number)}={_text(option, name, each)}"
+            for number, texts in pairs
+            for each in ([texts] if isinstance(texts, (str, bytes, os.PathLike)) else texts)
+        ]
     return [f"{option.name}={_text(option, name, value)}"]
 
 

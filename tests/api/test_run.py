@@ -149,6 +149,55 @@ def test_profiles_of_ones_own_place(tmp_path: Path) -> None:
     assert done.profiles == {done.pid: [tmp_path / f"cg.{done.pid}.x"]} and done.profile is not None
 
 
+def test_profiles_of_several_parts() -> None:
+    """The last one is that of the end, not the one whose name sorts last."""
+    options = {"dump_every_bb": 500, "separate_callers": {2: "_dl_start"}}
+    done = interpose.run(["/bin/true"], tool="callgrind", **options)
+    names = [path.name for path in done.profiles[done.pid]]
+    stem = f"callgrind.out.{done.pid}"
+    assert len(names) > 11 and names == [*(f"{stem}.{part}" for part in range(1, len(names))), stem]
+    assert done.profile is not None
+    assert ("Trigger", "Program termination") in done.profile.parts[0].descriptions
+
+
+@pytest.mark.parametrize("tool", ["callgrind", "datagrind"])
+def test_files_that_were_there(tool: str, tmp_path: Path) -> None:
+    """A file that is written again counts, one that the program makes beside it does not."""
+    words = ["/bin/sh", "-c", "echo hello >'out '; echo hello >zz"]
+    for _ in range(2):
+        place = {f"{tool}_out_file": "%q{NAME}%%"}
+        done = interpose.run(words, tool=tool, cwd=tmp_path, env={"NAME": "out*"}, **place)
+        files = done.profiles[done.pid] if tool == "callgrind" else done.traces
+        assert files == [tmp_path / "out*%"] and list(done.profiles) in ([], [done.pid])
+
+
+def test_a_place_with_a_percent_sign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "50%p").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "50%p"))
+    for tool in ("callgrind", "datagrind", "memtrace"):
+        done = interpose.run(["/bin/true"], tool=tool)
+        assert len(done.traces) + len(done.profiles) == 1
+        del done
+    assert os.listdir(tmp_path) == ["50%p"] and not os.listdir(tmp_path / "50%p")
+
+
+@pytest.mark.parametrize("both", [{"input": b"", "stdin": -3}, {"capture_output": True, "stderr": -2}])
+def test_what_subprocess_refuses(both: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="may not"):
+        interpose.run(["/bin/true"], tool="none", **both)
+
+
+@pytest.mark.parametrize("names", ["main", ["nobody", "main"]])
+def test_options_with_a_number(program: str, names: object) -> None:
+    """--separate-callers2=main, beside --separate-callers=2."""
+    done = interpose.run(
+        [program], tool="callgrind", separate_callers={2: names}, input=b"", capture_output=True
+    )
+    assert done.profile is not None
+    callers = {record.function.name for record in done.profile.parts[0].records}
+    assert any(name.startswith("main'") for name in callers) and "lose" in callers
+
+
 @pytest.mark.parametrize("tool", ["datagrind", "memtrace"])
 def test_traces(tool: str, tmp_path: Path) -> None:
     done = interpose.run(["/bin/true"], tool=tool)
