@@ -1,4 +1,4 @@
-"""Which files a tool has made: those of the names its option gives, that were not there, or others, before."""
+"""Which files a tool has made: those of the names its option gives that were not there, or others, before."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Outputs:
     """The files of one tool in one run."""
 
     def __init__(self, tool: str, given: str, environ: Mapping[str, str], is_private: bool) -> None:
-        """Looks at what is there; ``given``: the option's value, ``is_private``: a place of this run alone."""
+        """Looks at what is there; ``given``: the option's value, ``is_private``: this run's alone."""
         self._is_private = is_private
         pattern, self._glob, last, numbered = "", "", 0, False
         for part in _PARTS.finditer(given if tool != "memtrace" else ""):
