@@ -68,12 +68,16 @@ def _say(text: str) -> None:
         print(text, end="", flush=True)
 
 
-def _is_run(config: Config) -> bool:
-    """Whether a program runs on the engine of ours, and nothing else is asked for."""
+def is_command(config: Config) -> bool:
+    """Whether something else is asked for than the run of a program."""
     core = config.core
     other = core.show, core.mpi_wrappers, core.attach or None, core.detach or None
-    is_command = any(what is not None for what in other) or core.cache in ("show", "clear")
-    return bool(config.program) and not is_command and core.engine != "native"
+    return any(what is not None for what in other) or core.cache in ("show", "clear")
+
+
+def _is_run(config: Config) -> bool:
+    """Whether a program runs on the engine of ours, and nothing else is asked for."""
+    return bool(config.program) and not is_command(config) and config.core.engine != "native"
 
 
 def _this_python() -> str:

@@ -21,6 +21,7 @@ from interpose import tools
 from interpose.api.outputs import OPTIONS, Outputs, literal
 from interpose.api.result import Run, RunTimeout
 from interpose.api.words import words
+from interpose.cli import is_command
 from interpose.console import start_words
 from interpose.errors import InterposeError
 from interpose.formats.report import Reader, Report
@@ -271,7 +272,8 @@ class Running:
         options = self._options
         if options.get("hooks") is not None:
             options = {**options, "hooks": self._hooks(options["hooks"])}
-        line = [f"--tool={self.tool}", *words(self.tool, options)]
+        asked = words(self.tool, options)
+        line = [f"--tool={self.tool}", *asked]
         given = {word.partition("=")[0] for word in line}
         if self.tool == "memcheck" and "--leak-check" not in given:
             line.append("--leak-check=full")
@@ -282,7 +284,8 @@ class Running:
             line.append("=".join((OPTIONS[self.tool][0], self._own_output())))
         line.append("--json-file=" + literal("", self._place("report")))
         line = [*line, "--", *self.command]
-        parse(["--command-line-only=yes", *line], {})
+        if is_command(parse(["--command-line-only=yes", *line], {})):
+            raise InterposeError(f"with these options no program runs: {' '.join(asked)}")
         return line
 
     def _hooks(self, given: Any) -> list[str]:

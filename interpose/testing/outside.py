@@ -9,13 +9,16 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from interpose import tools
+from interpose.cli import is_command
 from interpose.errors import InterposeError
-from interpose.options.parse import parse
+from interpose.options.parse import Config, parse
 from interpose.pytest_plugin import INSIDE
 from interpose.testing.found import SUFFIX, Folder, fatal_text, read_quietly, text_of
 
@@ -43,7 +46,7 @@ class Runner:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.tool = tools.known_as(config.getoption("interpose"))
-        given = [word for text in config.getoption("interpose_options") for word in shlex.split(text)]
+        given = _words_of(config.getoption("interpose_options"))
         self._words = [f"--tool={self.tool}", "--error-limit=no", "--num-callers=25"]
         if self.tool == "memcheck":
             # Leaks are searched on request: at the end the interpreter has given most of them up.
@@ -55,7 +58,8 @@ class Runner:
                 kinds = "definite,possible"
             self._words += [f"--{name}-leak-kinds={kinds}" for name in ("show", "errors-for")]
         self._words += given
-        parse(["--command-line-only=yes", *self._words, "pytest"], {})
+        if not _is_session(parse(["--command-line-only=yes", *self._words, "pytest"], {}), given):
+            raise InterposeError(f"--interpose-options has options of a run alone, not {shlex.join(given)}")
         self.folder = tempfile.mkdtemp(prefix="interpose-pytest-")
 
     def command(self, folder: str, python: list[str]) -> list[str]:
@@ -72,6 +76,16 @@ class Runner:
             # Blocks within the arenas of Python's own allocator are no blocks to memcheck.
             more["PYTHONMALLOC"] = "malloc"
         return more
+
+    def try_out(self) -> None:
+        """Find out what the options have wrong that is known at a run only; a worker could not say it."""
+        folder = os.path.join(self.folder, "trial")
+        os.mkdir(folder)
+        command = self.command(folder, [sys.executable, "-I", "-S", "-c", ""])
+        code = subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode
+        text = _unreported(folder) if code else ""
+        if text:
+            raise pytest.UsageError(f"--interpose: no worker can begin:\n{text}")
 
     def run_session(self) -> int:
         """The whole session in a child; its exit code."""
@@ -92,6 +106,10 @@ class Runner:
         try:
             code = _wait(child)
             running, text = crash(self.folder)
+            if code and not running:
+                text = _unreported(self.folder)
+                if text:
+                    _tell("pytest did not begin", text)
             where = f" in {running}" if running else ""
             if code < 0:
                 _tell(f"pytest was ended by {_name_of(-code)}{where}", text)
@@ -105,6 +123,27 @@ class Runner:
     def remove(self) -> None:
         """Logs and reports are not needed any more."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _words_of(texts: Sequence[str]) -> list[str]:
+    """The words of options that have some each, as a shell would part them."""
+    try:
+        return [word for text in texts for word in shlex.split(text)]
+    except ValueError as error:
+        raise InterposeError(f"--interpose-options: {error}") from None
+
+
+def _is_session(config: Config, given: Sequence[str]) -> bool:
+    """Whether pytest runs, and not what the further options have in its place."""
+    return config.program == ("pytest",) and "--" not in given and not is_command(config)
+
+
+def _unreported(folder: str) -> str:
+    """The logs, if the program did not come to begin: why it did not is nowhere else."""
+    if any(name.endswith(SUFFIX) for name in os.listdir(folder)):
+        return ""
+    paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".log")]
+    return "".join(Path(path).read_text("utf-8", "backslashreplace") for path in paths)
 
 
 def _name_of(number: int) -> str:
@@ -165,6 +204,7 @@ class Workers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_setupnodes(self, config: pytest.Config, specs: list[Any]) -> None:
+        self._runner.try_out()
         for number, spec in enumerate(specs):
             if not spec.popen:
                 raise pytest.UsageError(f"--interpose: the worker {spec} is not a process of this machine")

@@ -187,6 +187,12 @@ def test_what_subprocess_refuses(both: dict[str, object]) -> None:
         interpose.run(["/bin/true"], tool="none", **both)
 
 
+@pytest.mark.parametrize("option", [{"cache": "show"}, {"mpi_wrappers": "mpicc"}, {"detach": 1}])
+def test_options_that_run_nothing(option: dict[str, object]) -> None:
+    with pytest.raises(InterposeError, match="no program runs: --"):
+        interpose.run(["/bin/true"], **option)
+
+
 @pytest.mark.parametrize("names", ["main", ["nobody", "main"]])
 def test_options_with_a_number(program: str, names: object) -> None:
     """--separate-callers2=main, beside --separate-callers=2."""

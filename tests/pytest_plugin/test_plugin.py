@@ -317,11 +317,25 @@ def test_no_effect_without_the_option(folder: Path) -> None:
         (["--interpose=memchek"], "unknown tool 'memchek'"),
         (["--interpose=memcheck", "--interpose-options=--leak-chek=no"], "Unknown option: --leak-chek=no"),
         (["--interpose=memcheck", "--interpose-leaks=often"], "invalid choice: 'often'"),
+        (["--interpose=memcheck", "--interpose-options='"], "--interpose-options: No closing quotation"),
+        (["--interpose=memcheck", "--interpose-options=/bin/true"], "not /bin/true"),
+        (["--interpose=memcheck", "--interpose-options=--version"], "not --version"),
+        (["--interpose=memcheck", "--interpose-options=--cache=show"], "not --cache=show"),
+        (["--interpose=memcheck", "--interpose-options=-v --"], "not -v --"),
     ],
 )
 def test_what_is_wrong_is_said(words: list[str], message: str, folder: Path) -> None:
     done = session(folder, *words, "test_plain.py")
     assert done.returncode == 4 and message in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("-p", "xdist.plugin", "-n", "1")])
+def test_why_nothing_began_is_said(more: tuple[str, ...], folder: Path) -> None:
+    """What the run itself finds wrong stands in its log, which goes with the session."""
+    words = ["--interpose=memcheck", "--interpose-options=--suppressions=/nowhere", *more]
+    done = session(folder, *words, "test_plain.py")
+    assert done.returncode and 'FATAL: can\'t open suppressions file "/nowhere"' in done.stderr
+    assert "pytest did not begin" in done.stderr or "no worker can begin" in done.stderr
 
 
 def test_help_runs_nothing(folder: Path) -> None:
