@@ -124,12 +124,14 @@ class _Compiler:
     """The driver of an MPI library's C compiler."""
 
     def __init__(self, command: str) -> None:
-        words = shlex.split(command)
-        path = shutil.which(words[0]) if words else None
+        command = command.strip() or "mpicc"  # a shell's variable that is empty, perhaps
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise InterposeError(f"{command}: {error}") from None
+        path = shutil.which(words[0])
         if path is None:
-            raise InterposeError(
-                f"{command or 'mpicc'}: no such compiler; --mpi-wrappers=MPICC names another"
-            )
+            raise InterposeError(f"{command}: no such compiler; --mpi-wrappers=MPICC names another")
         self.path = os.path.realpath(path)
         self.command = command
         self._words = [path, *words[1:]]

@@ -99,7 +99,10 @@ def test_no_compiler_and_no_cache(tmp_path: Path) -> None:
     assert ask("--mpi-wrappers=/none")[2] == (
         "interpose: /none: no such compiler; --mpi-wrappers=MPICC names another\n"
     )
-    assert ask("--mpi-wrappers", PATH=str(tmp_path))[2].startswith("interpose: mpicc: no such compiler")
+    for nothing in ("", "=", "= "):  # an empty variable of a shell's
+        message = ask(f"--mpi-wrappers{nothing}", PATH=str(tmp_path))[2]
+        assert message.startswith("interpose: mpicc: no such compiler")
+    assert ask("--mpi-wrappers=mpicc '")[2] == "interpose: mpicc ': No closing quotation\n"
     (tmp_path / "file").write_text("")
     fake = compiler(tmp_path, "echo 'int PMPI_Send(int x);'")
     code, _, err = ask(f"--mpi-wrappers={fake}", XDG_CACHE_HOME=str(tmp_path / "file"))
