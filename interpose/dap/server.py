@@ -139,7 +139,9 @@ class Server:
             answer |= {"success": True, "body": handler(self, arguments) or {}}
         except (GdbError, OSError) as error:
             answer |= {"success": False, "message": str(error)}
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        except KeyError as error:
+            answer |= {"success": False, "message": f"bad arguments: {error.args[0]} is missing"}
+        except (TypeError, ValueError, AttributeError, IndexError) as error:
             answer |= {"success": False, "message": f"bad arguments: {error}"}
         if not answer["success"]:
             answer["body"] = {"error": {"id": 1, "format": "{_}", "variables": {"_": answer["message"]}}}

@@ -39,7 +39,7 @@ SO_FAR_CELLS = 1 << 20
 _AHEAD = 255
 """So far beyond its block's completed instructions an access may be: that of one that was not completed."""
 _NO_END = 1 << 63
-MAGIC = b"DGVIEW3\n"
+MAGIC = b"DGVIEW4\n"
 _NUMBERS = ("offset", "n_records", "n_bbdefs", "n_contexts", "n_bbruns", "n_instrs", "n_accesses")
 _MOST_HEAD = 1 << 16
 
@@ -256,6 +256,7 @@ class Index:
             "numbers": {name: getattr(self.trace.raw, name) for name in _NUMBERS},
             "header": [self.trace.raw.version, self.trace.raw.big_endian, self.trace.raw.word_size],
             "problems": self.trace.n_problems,
+            "told": [[p.offset, p.a, p.b, p.reason] for p in self.trace.raw.problems[0 : self.trace.n_told]],
             "error": [self.error.reason, self.error.offset] if self.error is not None else None,
             "levels": [[lv.row_bits, lv.part_bits] for lv in self.grid.levels[0 : self.grid.n_levels]],
             "n_instrs": self.grid.n_instrs,
@@ -358,6 +359,11 @@ class Index:
             return None
         lib.ip_dg_adopt_ips(state, *items("ips", "uint64_t"))
         state.n_problems = head["problems"]
+        if len(head["told"]) != trace.n_told:
+            return None
+        for problem, told in zip(state.problems, head["told"], strict=False):
+            problem.offset, problem.a, problem.b, problem.reason = told
+        _ = trace.problems  # KeyError: a reason that is none
         if not lib.ip_grid_adopt_pages(self.grid, *items("pages", "uint64_t"), head["n_instrs"]):
             return None
         for n, (row_bits, part_bits) in enumerate(head["levels"]):

@@ -332,6 +332,7 @@ def test_refusals(client: Client, program: Path, tmp_path: Path) -> None:
         assert "bad arguments" in client.ask("launch", **bad)["message"]
     assert "no such command" in client.ask("launch", program=str(program), gdb="/no/gdb")["message"]
     assert "has ended with status" in client.ask("launch", program="/no/program")["message"]
+    assert client.ask("attach")["message"] == "bad arguments: pid is missing"
     assert not client.ask("attach", pid=1 << 22)["success"]
     assert f"process {os.getpid()} cannot be reached" in client.ask("attach", pid=os.getpid())["message"]
     assert "bad arguments" in client.ask("attach", pid=os.getpid(), vgdbPrefix=5)["message"]

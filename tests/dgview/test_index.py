@@ -503,6 +503,22 @@ def test_a_cut_file_keeps_its_error(cache, tmp_path):
             pass
 
 
+def test_what_was_dropped_is_told_again(cache, tmp_path):
+    """Records that break a rule, more than are told, also by whoever opens the kept index."""
+    path = tmp_path / "f"
+    write_random(path, 7)
+    whole = path.read_bytes()
+    for wrong in (3, 100):  # records of a type that there is not
+        path.write_bytes(whole + b"\x07\x01\x00" * wrong)
+        told = []
+        for _ in range(2):
+            trace = Index.open(str(path)).trace
+            told.append((trace.n_problems, trace.problems))
+        assert Index._load(str(path), f"{path}.dgx") is not None
+        assert told[0] == told[1] and told[0][0] >= 1
+        assert all("Unknown record type" in problem.reason for problem in told[0][1])
+
+
 @settings(max_examples=150)
 @given(seed=st.integers(0, 2**32), changes=st.integers(1, 8))
 def test_a_damaged_index_harms_nobody(seed, changes, tmp_path_factory):

@@ -358,10 +358,12 @@ class Trace:
     def problems(self) -> list[Problem]:
         """The first 64 records that were dropped, and why; `n_problems` counts all."""
         s = self._state
-        return [
-            Problem(p.offset, text_of(p.reason, p.a, p.b))
-            for p in s.problems[0 : min(s.n_problems, lib.IP_DG_MOST_PROBLEMS)]
-        ]
+        return [Problem(p.offset, text_of(p.reason, p.a, p.b)) for p in s.problems[0 : self.n_told]]
+
+    @property
+    def n_told(self) -> int:
+        """How many of them `problems` has."""
+        return min(self._state.n_problems, lib.IP_DG_MOST_PROBLEMS)
 
     @property
     def n_problems(self) -> int:
