@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from interpose.errors import InterposeError, internal_error, tell
+from interpose.paths import absolute
 
 
 class OutputError(InterposeError):
@@ -131,7 +132,8 @@ def start_words(module: str) -> list[str]:
 
     ``python -m`` would load what lies in the folder that it starts in, which may be a user's ``json.py``.
     """
-    path = [os.path.abspath(folder) for folder in sys.path]
+    # Where the current folder was removed, relative ones lead nowhere; where the process starts they might.
+    path = [folder for folder in map(absolute, sys.path) if os.path.isabs(folder)]
     start = f"import sys; sys.path[:] = {path!r}; from {module} import entry; entry()"
     return [sys.executable, "-I", "-c", start]
 

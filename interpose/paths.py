@@ -20,6 +20,25 @@ _seen: dict[str, tuple[int, ...]] = {}
 _RUNTIMES, _STUBS, _NATIVES = "../runtime", "../../wrappers", "../native"
 
 
+def absolute(path: str) -> str:
+    """The path from the root; as it is where it begins in the current folder and that was removed.
+
+    Whatever is looked for there is not found, then, which is said where it is looked for.
+    """
+    try:
+        return os.path.abspath(path)
+    except OSError:
+        return path
+
+
+def real(path: str) -> str:
+    """The same without symbolic links."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return path
+
+
 def runtime(tool: str) -> str:
     """Absolute path of the runtime of that tool; raises as :func:`product`."""
     return product(_RUNTIME + tool)

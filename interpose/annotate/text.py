@@ -10,6 +10,7 @@ from interpose.annotate.options import Options
 from interpose.annotate.source import SourceFile, find
 from interpose.errors import InterposeError
 from interpose.formats.callgrind import Function
+from interpose.paths import absolute
 
 RULE = "-" * 80
 BOX = "@" * 79
@@ -99,7 +100,7 @@ class Report:
         self._signed = data.before is not None
         self._base = data.before.totals if data.before is not None else data.totals
         self.perc_width = 10 if self._signed else 9
-        self._here = os.getcwd().rstrip("/") + "/"
+        self._here = absolute(".").rstrip("/") + "/"
         # How a function is named: its object too where the code is of its own file.
         self._own = {row.function for row in data.rows if row.file == row.function.file}
 

@@ -26,6 +26,7 @@ from interpose.console import start_words
 from interpose.errors import InterposeError
 from interpose.formats.report import Reader, Report
 from interpose.options.parse import parse
+from interpose.paths import absolute
 
 
 def run(program: Sequence[str | os.PathLike[str]], *, tool: str = "memcheck", **more: Any) -> Run:
@@ -351,7 +352,7 @@ class Running:
             return Outputs(self.tool, self._own_output(), {}, True)
         environ = os.environ if self._env is None else self._env
         names = {os.fsdecode(name): os.fsdecode(value) for name, value in environ.items()}
-        folder = literal(self.tool, os.path.abspath(os.fsdecode(self._cwd or ".")))
+        folder = literal(self.tool, absolute(os.fsdecode(self._cwd or ".")))
         return Outputs(self.tool, os.path.join(folder, os.fsdecode(given)), names, False)
 
     def _listen(self, status: int) -> None:

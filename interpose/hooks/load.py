@@ -13,6 +13,7 @@ from interpose.hooks import registry as registries
 from interpose.hooks import running
 from interpose.hooks.errors import HookError
 from interpose.hooks.registry import Registry
+from interpose.paths import absolute
 from interpose.report import given
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def load(files: Sequence[str]) -> Registry:
 
 
 def _execute(file: str, name: str) -> None:
-    path = os.path.abspath(file)
+    path = absolute(file)
     try:
         source = given.read(path).encode("utf-8", "surrogateescape")
     except OSError as error:

@@ -202,7 +202,7 @@ def attach(config: Config, pid: int) -> int:
     check(pid)
     wrappers = config.core.wrappers
     _check_wrappers(wrappers)
-    _check_files(pid, [paths.product(paths.NATIVE), *map(os.path.realpath, wrappers)])
+    _check_files(pid, [paths.product(paths.NATIVE), *map(paths.real, wrappers)])
     names = FileNames(pid)
     log = Log.open(config, names)
     json = open_json(config, names)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 
+from interpose import paths
 from interpose.native import threads, tracer
 from interpose.native.agent import Agent
 
@@ -50,7 +51,7 @@ class Presence:
         and OSError if it ends.
         """
         pages = self.agent.stop() if inherited is None else self.agent.stop_inherited()
-        libraries = [os.path.realpath(path) for path in (self._library, *wrappers)]
+        libraries = [paths.real(path) for path in (self._library, *wrappers)]
         is_deserted = self._is_deserted(libraries, pages)
         if inherited:
             left = descriptors(self.pid) & inherited

@@ -124,10 +124,13 @@ class Supervisor:
             try:
                 for complaint in self._enter(pid, held.linker, _spare(pid), descriptors):
                     self.log.plain(f"Warning: {complaint}")
-            except InterposeError as error:
-                tell(error, self.log)
+            except tracer.GoneError:
+                raise
+            except Exception as error:  # of a fault of ours, too: nobody else ends the program
+                told = error if isinstance(error, InterposeError) else internal_error(error)
+                tell(told, self.log)
                 self._cleaner.let_go(pid)
-                start.end(held, error.exit_code)
+                start.end(held, told.exit_code)
                 return
             self._cleaner.let_go(pid)
             start.release(held)
@@ -162,7 +165,7 @@ class Supervisor:
             presence = Presence(pid, self._library)
             self._departures.entered(presence)
             agent = presence.agent
-            wrappers = [os.path.realpath(path) for path in self.config.core.wrappers]
+            wrappers = [paths.real(path) for path in self.config.core.wrappers]
             follows = self.config.core.trace_children
             hooks = "" if self._hooks is None else self._hook_names.get(pid, self._hooks.name)
             reports = self._reports.wanted

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from interpose.formats.report import Error, Frame
+from interpose.paths import real
 
 
 class Sources:
     """Where the project is."""
 
     def __init__(self, root: str) -> None:
-        self.root = os.path.realpath(root)
+        self.root = real(root)
         self._known: dict[str, tuple[str, bool]] = {}
 
     def path(self, frame: Frame) -> str | None:
@@ -37,7 +38,7 @@ class Sources:
             is_here = not path.startswith("../") and os.path.exists(os.path.join(self.root, path))
             return path, is_here
         base = self.root.rstrip("/") + "/"
-        for name in (path, os.path.realpath(path)):
+        for name in (path, real(path)):
             if name.startswith(base):
                 return name[len(base) :], True
         return path, False

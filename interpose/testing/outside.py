@@ -19,6 +19,7 @@ from interpose import tools
 from interpose.cli import is_command
 from interpose.errors import InterposeError
 from interpose.options.parse import Config, parse
+from interpose.paths import absolute
 from interpose.pytest_plugin import INSIDE
 from interpose.testing.found import SUFFIX, Folder, fatal_text, read_quietly, text_of
 
@@ -66,7 +67,7 @@ class Runner:
         """Run a Python under interpose, whose reports are in the folder."""
         place = folder.replace("%", "%%")
         words = [*self._words, f"--json-file={place}/%p{SUFFIX}", f"--log-file={place}/%p.log"]
-        path = [os.path.abspath(each) for each in sys.path]
+        path = [absolute(each) for each in sys.path]
         return [sys.executable, "-c", _ENTER.format(path=path), *words, "--", *python]
 
     def environment(self, folder: str) -> dict[str, str]:

@@ -195,3 +195,21 @@ def test_a_full_folder_for_temporary_files(tmp_path: Path) -> None:
         "",
         7,
     )
+
+
+FAULT = """
+import sys
+from interpose.native import start, supervisor
+def fault(*_): raise RuntimeError("of ours")
+setattr(*({"entering": (supervisor.Supervisor, "_enter"), "holding": (start, "hold")}[sys.argv[1]]), fault)
+from interpose.cli import main
+main(["--engine=native", "/bin/echo", "ran"])
+"""
+
+
+@pytest.mark.parametrize("where", ["entering", "holding"])
+def test_a_fault_of_ours_ends_the_program(where: str) -> None:
+    """Nobody else would: it waits where it was held."""
+    done = subprocess.run([sys.executable, "-c", FAULT, where], capture_output=True, text=True, timeout=60)
+    assert done.returncode in (1, -9) and done.stdout == ""
+    assert "internal error: RuntimeError: of ours" in done.stderr

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from interpose.errors import OptionError
 from interpose.options.spec import BadValue, Choice, Integer, Parsed, Table, Text, YesNo
+from interpose.paths import absolute
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ class Options(Table):
             )
         if not values["memtrace_dir"]:
             raise OptionError.bad("--memtrace-dir=", "No folder given")
-        values["memtrace_dir"] = os.path.abspath(values["memtrace_dir"])
+        values["memtrace_dir"] = absolute(values["memtrace_dir"])
 
 
 def functions(config: Config) -> tuple[FunctionSpec, ...]:
