@@ -442,6 +442,8 @@ class Running:
         if not text and not self._cancelled:
             how = f"interpose ended with {self._status} before the program ran"
             raise InterposeError(f"{self.command[0]}: {how}")
+        if result.returncode == 1 and not self._cancelled:
+            _check_not_refused(result)
         self._files(result)
         if result.profiles or result.traces:
             # They go with the result.
@@ -470,6 +472,15 @@ def _read(path: str) -> bytes:
             return file.read()
     except FileNotFoundError:
         return b""
+
+
+def _check_not_refused(run: Run) -> None:
+    """Raises InterposeError where interpose has ended the program or let none begin: why comes last."""
+    if any(process.pid == run.pid and process.how is None for process in run.report.processes):
+        *_, last = run.json.splitlines()
+        record = json.loads(last)
+        if record["record"] == "message" and record["pid"] == run.pid:
+            raise InterposeError(*record["text"].splitlines())
 
 
 def _complete(run: Run) -> None:

@@ -116,6 +116,7 @@ class JsonReport(RecordOutput):
         self._number = 0
         """Of the last error: numbers go on over an exec, where the tool's begin anew."""
         self.before = 0
+        self._has_begun = False
         self.documents: list[Document] = []
         """What is made of the records at the end."""
 
@@ -185,6 +186,7 @@ class JsonReport(RecordOutput):
 
     def start(self, reason: str, config: Config, argv: Sequence[str], parent: int) -> None:
         """A program begins: ``start``, ``attach``, ``fork`` or ``exec``; every file's first record is one."""
+        self._has_begun = True
         if reason == "exec":
             self.before, self.counted = self._number, {}
         self.record(
@@ -205,6 +207,11 @@ class JsonReport(RecordOutput):
         """The program has ended: ``exit``, ``signal``, ``killed``, ``stopped``, ``exec`` (of another); or was
         left: ``detach``."""
         self.record("end", how=how, **content, time=_now())
+
+    def broken_off(self, lines: Sequence[str]) -> None:
+        """Why the run ends; where no program has begun there is nothing that could be told of."""
+        if self._has_begun:
+            self.record("message", text="\n".join(lines))
 
     def client_message(
         self, tid: int, name: str | None, text: str, resolver: StackResolver | None, stack: Stack | None

@@ -32,6 +32,8 @@ def supervise(session: Session, work: Callable[[], None]) -> NoReturn:
             out_of_memory()
         except InterposeError as error:
             tell(error, session.log)
+            if session.json is not None:
+                session.json.broken_off(error.lines())
             lib.ip_told()
         except BaseException as error:
             if means_no_memory(error):

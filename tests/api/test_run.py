@@ -187,6 +187,15 @@ def test_what_subprocess_refuses(both: dict[str, object]) -> None:
         interpose.run(["/bin/true"], tool="none", **both)
 
 
+@pytest.mark.parametrize("tool", ["callgrind", "datagrind"])
+def test_an_output_that_cannot_be_written(tool: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The program has not begun: that is no run with exit code 1."""
+    with pytest.raises(InterposeError, match="'/none/x': No such file or directory"):
+        interpose.run(["/bin/true"], tool=tool, **{f"{tool}_out_file": "/none/x"})
+    assert "/none/x" in capfd.readouterr().err
+    assert interpose.run(["/bin/false"], tool=tool).returncode == 1
+
+
 @pytest.mark.parametrize("option", [{"cache": "show"}, {"mpi_wrappers": "mpicc"}, {"detach": 1}])
 def test_options_that_run_nothing(option: dict[str, object]) -> None:
     with pytest.raises(InterposeError, match="no program runs: --"):
