@@ -103,17 +103,18 @@ def ranks(logs: list[str], which: int | None = None) -> list[int]:
 
 def merge(wish: Wish) -> int:
     """Print what the logs have in common; 1 if none of them could be read."""
-    groups, complaints, silent = Groups(), [], 0
+    groups, complaints, silent, unread = Groups(), [], 0, 0
     numbered = sorted(zip(ranks(wish.logs, wish.which), wish.logs, strict=True))
     for rank, log in numbered:
         errors, complaint = read(log)
         groups.add(rank, errors)
-        silent += not errors
         if complaint is not None:
             complaints.append((rank, log, complaint))
+        is_unread = complaint is not None and complaint.startswith(("cannot", "is no log"))
+        unread += is_unread
+        silent += not (errors or is_unread)
     show = _show_json if wish.as_json else _show_text
     show(groups, complaints, len(numbered), silent)
-    unread = sum(1 for _, _, complaint in complaints if complaint.startswith(("cannot", "is no log")))
     return 1 if unread == len(numbered) else 0
 
 

@@ -205,7 +205,7 @@ class _JsonLines:
     def _text(self, record: dict[str, Any]) -> list[str]:
         what = str(record.get("what") or record.get("text") or record.get("name") or record["record"])
         lines = [_plain(what), *self._stack(record.get("stack") or [])]
-        for more in record.get("aux") or []:
+        for more in (*(record.get("aux") or ()), *filter(None, [record.get("origin")])):
             lines += [" " + _plain(str(more.get("text", ""))), *self._stack(more.get("stack") or [])]
         return lines
 

@@ -84,6 +84,31 @@ def test_a_process_that_was_killed_is_named(tmp_path: Path) -> None:
     assert f"rank 1: {logs[0]} says that the process was killed\nrank 2: {logs[1]} ends" in merge(*logs)[1]
 
 
+def test_an_origin_is_part_of_an_error(tmp_path: Path) -> None:
+    """In JSON too: as in the text, two origins are two errors."""
+    frame = {"ip": "0x1", "function": "f", "file": "a.c", "line": 1}
+    origin = "Uninitialised value was created by a heap allocation"
+    records = [
+        {"record": "start", "pid": 5},
+        {
+            "record": "error",
+            "pid": 5,
+            "what": JUMP,
+            "stack": [frame],
+            "origin": {"text": origin, "stack": [frame]},
+        },
+        {"record": "error", "pid": 5, "what": JUMP, "stack": [frame]},
+        {"record": "end", "pid": 5, "how": "exit"},
+    ]
+    text = block(6, JUMP, "f (a.c:1)").replace(
+        "==6== \n", f"==6==  {origin}\n==6==    at 0x1: f (a.c:1)\n==6== \n"
+    )
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    out = merge(*write(tmp_path, {"log.1": lines, "log.2": log(6, text)}))[1]
+    assert f"ranks 1-2: 2 times\n{JUMP}\n   at f (a.c:1)\n {origin}\n   at f (a.c:1)\n" in out
+    assert f"rank 1: once\n{JUMP}\n   at f (a.c:1)\n\n" in out
+
+
 def test_leaks_are_added_up(tmp_path: Path) -> None:
     texts: dict[str, str | bytes] = {
         f"log.{rank}": log(
@@ -150,7 +175,7 @@ def test_no_log_is_a_mistake(tmp_path: Path) -> None:
     assert merge(tmp_path / "none") == (
         1,
         f"rank 0: {tmp_path}/none cannot be read: No such file or directory\n"
-        "1 log, 1 without errors: 0 different errors\n",
+        "1 log, 0 without errors: 0 different errors\n",
         "",
     )
     assert merge("--what")[2].startswith("interpose: Unknown option: --what\n")
