@@ -72,6 +72,8 @@ def parse(words: list[str]) -> Wish | str:
             raise OptionError.unknown(word)
         else:
             targets.append(word)
+        if commands and len(json.dumps(commands[-1])) >= place.MAX_REQUEST:
+            raise OptionError(f"{word:.20}…: more than a run can be told at once")
     return Wish(commands, targets)
 
 
@@ -94,8 +96,8 @@ def ask(path: str, request: dict[str, Any]) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def runs(environ: dict[str, str]) -> list[tuple[int, str, str]]:
-    """(pid, command, socket) of each run; sockets that nobody serves are taken away."""
+def runs(environ: dict[str, str]) -> list[tuple[int, str, str, str]]:
+    """(pid, program, command, socket) of each run; sockets that nobody serves are taken away."""
     where = place.folder(environ)
     if not place.is_ours(where):
         return []
@@ -106,13 +108,13 @@ def runs(environ: dict[str, str]) -> list[tuple[int, str, str]]:
             continue
         answer = ask(path, {"command": "who"})
         if answer is not None:
-            found.append((int(name), str(answer.get("cmd", "")), path))
+            found.append((int(name), str(answer.get("program", "")), str(answer.get("cmd", "")), path))
     return found
 
 
-def _names(pid: int, command: str) -> set[str]:
+def _names(pid: int, program: str) -> set[str]:
     """What a command line may call a run by."""
-    return {str(pid), os.path.basename(command.split(" ", 1)[0])}
+    return {str(pid), os.path.basename(program)}
 
 
 def main(words: list[str]) -> int:
@@ -122,7 +124,7 @@ def main(words: list[str]) -> int:
         print(wish, end="")
         return 0
     active = runs(dict(os.environ))
-    known = {name for pid, command, _ in active for name in _names(pid, command)}
+    known = {name for run in active for name in _names(*run[:2])}
     chosen = [run for run in active if not wish.targets or _names(*run[:2]).intersection(wish.targets)]
     unknown = [target for target in dict.fromkeys(wish.targets) if target not in known]
     for target in unknown:
@@ -130,15 +132,17 @@ def main(words: list[str]) -> int:
     if not chosen:
         print("No active callgrind runs detected.")
         return 1
-    for pid, command, path in chosen:
+    is_silent = False
+    for pid, _, command, path in chosen:
         print(f"PID {pid}: {command}")
         for request in wish.commands:
             answer = ask(path, request)
             if answer is None:
                 print("  No answer: the program has ended.")
+                is_silent = True
                 break
             print("\n".join(f"  {line}" if line else "" for line in answer.get("lines", ["OK."])))
-    return 1 if unknown else 0
+    return 1 if unknown or is_silent else 0
 
 
 def entry() -> None:

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+MAX_REQUEST = 1 << 16
+"""Bytes of a question."""
+
+
 def folder(environ: Mapping[str, str]) -> str:
     """``$XDG_RUNTIME_DIR/interpose``, else one of the user's in ``/tmp``."""
     runtime = environ.get("XDG_RUNTIME_DIR", "")

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 else:
     from interpose.plain import suppress
 
-MAX_REQUEST = 1 << 16
 PATIENCE = 2.0  # seconds that whoever asks has to finish its question
 
 
@@ -72,7 +71,7 @@ class Control:
         with socket.socket(fileno=descriptor) as connection:
             connection.settimeout(PATIENCE)
             with suppress(OSError, ValueError):
-                question = connection.makefile("rb").readline(MAX_REQUEST)
+                question = connection.makefile("rb").readline(place.MAX_REQUEST)
                 request = json.loads(question)
                 answer = self._answer(request) if isinstance(request, dict) else {"lines": ["?"]}
                 connection.sendall(json.dumps(answer).encode() + b"\n")
@@ -81,7 +80,8 @@ class Control:
         tool = self._tool
         command = request.get("command")
         if command == "who":
-            return {"cmd": " ".join(tool.supervisor.session.argv)}
+            argv = tool.supervisor.session.argv
+            return {"cmd": " ".join(argv), "program": argv[0] if argv else ""}
         if command == "kill":
             tool.supervisor.end_client()
             tool.ended()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -97,6 +98,13 @@ def test_a_name_that_no_run_has_is_told(guest, tmp_path):
             assert (done.returncode, done.stderr) == (1, told)
             wanted = "OK." if len(names) > 1 else "No active callgrind runs detected.\n"
             assert wanted in done.stdout
+
+
+def test_a_name_with_a_space(guest, tmp_path):
+    program = tmp_path / "two words"
+    shutil.copy(guest, program)
+    with waiting(tmp_path, program) as (process, environ):
+        assert f"PID {process.pid}: {program}" in control(environ, "-s", "two words").stdout
 
 
 @pytest.mark.parametrize("options", [(), ("--separate-threads=yes",)], ids=["together", "apart"])
@@ -205,6 +213,6 @@ def test_nobody_else_may_ask(guest, tmp_path):
 def test_bad_words(tmp_path):
     environ = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "interpose.control"]
-    for words in (["--zork"], ["--instr=maybe"]):
+    for words in (["--zork"], ["--instr=maybe"], ["--dump=" + 70000 * "x"]):
         done = subprocess.run([*command, *words], env=environ, capture_output=True, text=True, check=False)
         assert done.returncode == 1 and words[0].split("=")[0] in done.stderr
