@@ -21,7 +21,7 @@ from interpose.memtrace.functions import FuncView
 from interpose.memtrace.invariants import Violation, check
 from interpose.memtrace.locality import CacheSimulator, ReuseDistance
 from interpose.memtrace.run import run, workers
-from interpose.memtrace.tool import Result, Tool
+from interpose.memtrace.tool import Result, Tool, natural
 
 TOOLS: tuple[type[Tool], ...] = (
     BasicCounts,
@@ -55,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
     each = commands.add_parser("finish", help="Make the trace of a folder with records.", allow_abbrev=False)
     each.add_argument("folder", metavar="FOLDER", help="that interpose --memtrace-finish=no has left")
     each.add_argument("--keep-raw", action="store_true", help="do not remove the records")
-    each.add_argument("--workers", type=int, metavar="N", help="threads (one for each CPU)")
+    each.add_argument("--workers", type=natural, metavar="N", help="threads (one for each CPU)")
     return top
 
 
@@ -71,8 +71,10 @@ def _common(each: argparse.ArgumentParser) -> None:
 
 def _parallel(each: argparse.ArgumentParser) -> None:
     group = each.add_mutually_exclusive_group()
-    group.add_argument("--jobs", type=int, default=1, metavar="N", help="processes of this machine (1)")
-    group.add_argument("--workers", type=int, default=0, metavar="N", help="workers of a local Dask cluster")
+    group.add_argument("--jobs", type=natural, default=1, metavar="N", help="processes of this machine (1)")
+    group.add_argument(
+        "--workers", type=natural, default=0, metavar="N", help="workers of a local Dask cluster"
+    )
     group.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster")
 
 

@@ -12,7 +12,7 @@ from interpose.formats.drmemtrace.reader import Reader
 from interpose.jit._native import ffi, lib
 from interpose.memtrace.disassembly import Disassembler
 from interpose.memtrace.tally import Tally, touched
-from interpose.memtrace.tool import Piece, Result, Tool
+from interpose.memtrace.tool import Piece, Result, Tool, natural
 
 NO_CODE = 0xFFFFFFFF
 _MARKER_ROWS = (
@@ -138,7 +138,7 @@ class Histogram(Tool):
     @staticmethod
     def arguments(parser: argparse.ArgumentParser) -> None:
         line_size(parser)
-        parser.add_argument("--top", type=int, default=10, metavar="N", help="lines to show (10)")
+        parser.add_argument("--top", type=natural, default=10, metavar="N", help="lines to show (10)")
 
     def start(self, piece: Piece, reader: Reader) -> Any:
         return (Tally(), Tally())
@@ -278,8 +278,16 @@ def line_size(parser: argparse.ArgumentParser) -> None:
 
 def power_of_two(text: str) -> int:
     """A number that is one, with K, M or G behind it or not."""
+    value = size(text)
+    if value & (value - 1):
+        raise argparse.ArgumentTypeError(f"{text} is no power of two")
+    return value
+
+
+def size(text: str) -> int:
+    """Bytes, with K, M or G behind them or not."""
     scale = {"K": 10, "M": 20, "G": 30}.get(text[-1:].upper())
     value = int(text[:-1]) << scale if scale else int(text)
-    if value < 1 or value & (value - 1) or value > 1 << 40:
-        raise argparse.ArgumentTypeError(f"{text} is no power of two")
+    if not 1 <= value <= 1 << 40:
+        raise argparse.ArgumentTypeError(f"{text} is no size from 1 to {1 << 40} bytes")
     return value

@@ -16,9 +16,9 @@ from interpose.formats.drmemtrace.constants import MarkerId
 from interpose.formats.drmemtrace.reader import Reader
 from interpose.formats.extra import need
 from interpose.jit._native import ffi, lib
-from interpose.memtrace.counts import line_size, power_of_two
+from interpose.memtrace.counts import line_size, size
 from interpose.memtrace.tally import touched
-from interpose.memtrace.tool import Piece, Result, Tool
+from interpose.memtrace.tool import Piece, Result, Tool, natural
 
 _MOST_LINES = 1 << 26
 _TOUCH = lib.IP_MTL_FETCHED | lib.IP_MTL_ACCESSED
@@ -80,9 +80,9 @@ class ReuseDistance(Tool):
     def arguments(parser: argparse.ArgumentParser) -> None:
         line_size(parser)
         parser.add_argument(
-            "--threshold", type=int, default=100, metavar="N", help="a longer distance is distant (100)"
+            "--threshold", type=natural, default=100, metavar="N", help="a longer distance is distant (100)"
         )
-        parser.add_argument("--top", type=int, default=10, metavar="N", help="lines to show (10)")
+        parser.add_argument("--top", type=natural, default=10, metavar="N", help="lines to show (10)")
 
     def start(self, piece: Piece, reader: Reader) -> Any:
         return {"reuse": _Reuse(self.options.threshold), "accesses": [0, 0]}
@@ -286,20 +286,20 @@ class CacheSimulator(Tool):
     @staticmethod
     def arguments(parser: argparse.ArgumentParser) -> None:
         line_size(parser)
-        for level, size, ways in (("L1I", "32K", 8), ("L1D", "32K", 8), ("LL", "8M", 16)):
-            name, default = level.lower(), _size(size)
+        for level, bytes_, ways in (("L1I", "32K", 8), ("L1D", "32K", 8), ("LL", "8M", 16)):
+            name, default = level.lower(), size(bytes_)
             parser.add_argument(
                 f"--{level}-size",
                 dest=f"{name}_size",
-                type=_size,
+                type=size,
                 default=default,
                 metavar="BYTES",
-                help=f"({size})",
+                help=f"({bytes_})",
             )
             parser.add_argument(
                 f"--{level}-assoc",
                 dest=f"{name}_assoc",
-                type=int,
+                type=_ways,
                 default=ways,
                 metavar="WAYS",
                 help=f"({ways})",
@@ -422,6 +422,8 @@ def _is_power(value: int) -> bool:
     return value > 0 and value & (value - 1) == 0
 
 
-def _size(text: str) -> int:
-    """Bytes, with K, M or G behind them or not; sets are a power of two, sizes need not be."""
-    return power_of_two(text) if text[-1:].isdigit() else int(text[:-1]) * power_of_two("1" + text[-1])
+def _ways(text: str) -> int:
+    value = natural(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("a set has one line at least")
+    return value

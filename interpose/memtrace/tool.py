@@ -11,6 +11,14 @@ from interpose.formats.drmemtrace.errors import FormatError
 from interpose.formats.drmemtrace.reader import Reader, read_header
 
 
+def natural(text: str) -> int:
+    """The value of an option that counts something."""
+    value = int(text)
+    if not 0 <= value < 1 << 63:
+        raise argparse.ArgumentTypeError(f"{text} is no number from 0 to {(1 << 63) - 1}")
+    return value
+
+
 @dataclass(frozen=True)
 class Piece:
     """Chunks of a file that are read together."""

@@ -16,6 +16,7 @@ from interpose.formats.drmemtrace.reader import Reader
 from interpose.formats.drmemtrace.records import Data, Instr, Marker, Record
 from interpose.formats.extra import need
 from interpose.memtrace.disassembly import Disassembler
+from interpose.memtrace.tool import natural
 
 _ROWS = 1 << 16
 _HEX = frozenset(
@@ -55,9 +56,11 @@ _KINDS = {
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the tool."""
-    parser.add_argument("--skip", type=int, default=0, metavar="N", help="records to leave out at the start")
-    parser.add_argument("--count", type=int, metavar="N", help="records to show (all)")
-    parser.add_argument("--tid", type=int, metavar="N", help="only this thread")
+    parser.add_argument(
+        "--skip", type=natural, default=0, metavar="N", help="records to leave out at the start"
+    )
+    parser.add_argument("--count", type=natural, metavar="N", help="records to show (all)")
+    parser.add_argument("--tid", type=natural, metavar="N", help="only this thread")
     parser.add_argument("--syntax", choices=("intel", "att"), default="intel", help="of instructions (intel)")
 
 

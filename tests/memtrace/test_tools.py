@@ -63,6 +63,34 @@ def test_basic_counts(capfd, folder):
     }
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("view", "--count", "-1"),
+        ("view", "--skip=-3"),
+        ("view", "--skip", "9" * 20),
+        ("histogram", "--top=-1"),
+        ("cache_simulator", "--L1D-assoc", "0"),
+        ("cache_simulator", "--L1D-size=-64K"),
+        ("cache_simulator", "--L1D-size="),
+        ("cache_simulator", "--L1D-size", "K"),
+        ("reuse_distance", "--line-size", "48"),
+    ],
+)
+def test_numbers_that_are_none(capfd, folder, words):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([words[0], str(folder), *words[1:]])
+    assert ended.value.code == 2 and "error: argument --" in capfd.readouterr().err
+
+
+def test_a_size_with_and_without_its_unit(capfd, folder):
+    shown = []
+    for size in ("48K", "49152"):
+        assert cli.main(["cache_simulator", str(folder), "--L1D-size", size, "--L1D-assoc", "12"]) == 0
+        shown.append(capfd.readouterr().out)
+    assert shown[0] == shown[1]
+
+
 def test_opcode_mix(capfd, folder):
     found = data(capfd, "opcode_mix", folder)
     assert found["total"] == 6
