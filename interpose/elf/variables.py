@@ -8,6 +8,7 @@ is in no variable.
 from __future__ import annotations
 
 import posixpath
+import re
 from bisect import bisect_right
 from contextlib import suppress
 from functools import cached_property
@@ -324,10 +325,19 @@ def _place(variable: Die, offset: int, before: int, value: Value) -> VariablePla
 
 def _name_of(variable: Die) -> str | None:
     """The name with the namespaces and classes it is in, which a mangled one tells."""
-    linkage = variable.linkage_name
+    linkage, name = variable.linkage_name, variable.name
     if linkage and is_mangled(linkage):
-        return demangle(linkage)
+        whole = demangle(linkage)
+        if name is None or _is_last_of(name, whole):
+            return whole
+        # clang's members of an anonymous union, each a variable, have all the first one's linkage name
+        return "::".join((*enclosing_names(variable), name))
     declaration = variable.reference(AT_SPECIFICATION)
-    if declaration is None or variable.name is None:
-        return variable.name
-    return "::".join((*enclosing_names(declaration), variable.name))
+    if declaration is None or name is None:
+        return name
+    return "::".join((*enclosing_names(declaration), name))
+
+
+def _is_last_of(name: str, whole: str) -> bool:
+    """Whether a demangled name, but for arguments of a template and ABI tags, ends with this name."""
+    return re.search(rf"(^|::){re.escape(name.partition('<')[0])}($|[<\[])", whole) is not None

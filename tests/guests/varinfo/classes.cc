@@ -132,3 +132,16 @@ int main() {
     passed(d, d, o.x);
     return of_main;
 }
+
+namespace space {
+static union {
+    int united;
+    char bytes[8];
+};
+} // namespace space
+template <class T> T by_type[2];
+
+__attribute__((constructor)) static void more() {
+    LOOK(&space::bytes[6]); // ~space::bytes.6. @137|6 bytes inside global var "<anon_var>" (valgrind: no namespaces)
+    LOOK(&by_type<int>[1]); // by_type<int>[1] @142 (valgrind: no templates)
+}
