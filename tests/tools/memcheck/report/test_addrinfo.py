@@ -115,6 +115,8 @@ def test_the_order_of_the_search(first):
         (STACK, ["in frame #1, created by main (b.c:21)"]),
         (StackPosition(2, 0), ["in frame #0, created by ??? (???:)"]),
         (StackPosition(1, below_sp=184), ["184 bytes below stack pointer"]),
+        (StackPosition(1, below_sp=129), ["129 bytes below stack pointer"]),
+        (StackPosition(1, below_sp=128), []),
         (
             StackPosition(1, below_sp=4096, in_guard=True),
             ["In stack guard protected page, 4096 bytes below stack pointer"],
