@@ -12,6 +12,7 @@ from greenlet import getcurrent, greenlet
 from interpose.hooks.errors import CallOver, MemoryFault
 from interpose.hooks.port import Frame, Registers, Results, Thread
 from interpose.jit._native import ffi, lib
+from interpose.procmaps import region_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,11 +42,9 @@ _END = 1 << 47
 
 def _mapped_from(pid: int, address: int) -> int:
     """Where the mapping of a process that an address lies in begins; 0 if that cannot be known."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", "rb") as file:
-        for line in file:
-            start, _, end = line.partition(b" ")[0].partition(b"-")
-            if int(start, 16) <= address < int(end, 16):
-                return int(start, 16)
+    with contextlib.suppress(OSError):
+        region = region_at(pid, address)
+        return 0 if region is None else region.start
     return 0
 
 

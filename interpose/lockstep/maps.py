@@ -1,31 +1,10 @@
-"""/proc/PID/maps."""
+"""What one process has mapped and another has not."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class Region(NamedTuple):
-    """One line."""
-
-    start: int
-    end: int
-    offset: int
-    path: str
-    writable: bool
-
-
-def regions(pid: int) -> list[Region]:
-    """All mappings of a process, by address."""
-    found = []
-    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="surrogateescape") as file:
-        for line in file:
-            span, rights, offset, _, _, *path = line.rstrip("\n").split(" ", 5)
-            start, _, end = span.partition("-")
-            name = path[0].strip() if path else ""
-            writable = rights.startswith("rw")
-            found.append(Region(int(start, 16), int(end, 16), int(offset, 16), name, writable))
-    return found
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from interpose.procmaps import Region
 
 
 def missing(have: list[Region], known: list[Region]) -> list[tuple[int, int]]:

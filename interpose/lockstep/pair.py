@@ -8,13 +8,15 @@ import signal
 from interpose.errors import InterposeError, LaunchError, internal_error, tell
 from interpose.jit._native import ffi, lib
 from interpose.lockstep.calls import EXIT, EXIT_GROUP, OPEN, RT_SIGRETURN, Mirror
-from interpose.lockstep.maps import Region, missing, regions
+from interpose.lockstep.maps import missing
+from interpose.procmaps import regions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from interpose.lockstep.options import Options
+    from interpose.procmaps import Region
 
 _WORD = (1 << 64) - 1
 _CHUNK = 1 << 20
@@ -278,11 +280,11 @@ def resolve_place(pair: Pair, text: str) -> int:
 
     seen = set()
     for region in pair.regions(pair.t_pid):
-        if region.path in seen or not region.path.startswith("/") or region.offset != 0:
+        if region.name in seen or not region.name.startswith(b"/") or region.offset != 0:
             continue
-        seen.add(region.path)
+        seen.add(region.name)
         try:
-            image = Image.open(region.path)
+            image = Image.open(os.fsdecode(region.name))
             bias = region.start - (image.load_base & -4096)
             for symbol in (*image.symtab, *image.dynsyms):
                 if symbol.name == text and symbol.is_defined:

@@ -10,8 +10,8 @@ import tempfile
 
 from interpose.jit._native import ffi, lib
 from interpose.jit.stages import stage_lines, stages
-from interpose.lockstep.maps import regions
 from interpose.lockstep.options import REGISTERS
+from interpose.procmaps import regions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,14 +46,15 @@ class Places:
 
         self._symbolizer = Symbolizer(directories=False)
         try:
-            found = regions(pid)
+            found = list(regions(pid))
         except OSError:
             found = []  # it is gone
         files: dict[str, ObjectFile] = {}
         for region in found:
-            if region.path.startswith("/") and os.path.isfile(region.path):
-                file = files.get(region.path) or self._symbolizer.object_at(region.path)
-                files[region.path] = file
+            path = os.fsdecode(region.name)
+            if path.startswith("/") and os.path.isfile(path):
+                file = files.get(path) or self._symbolizer.object_at(path)
+                files[path] = file
                 self._symbolizer.add_mapping(file, region.start, region.end - region.start, region.offset)
 
     def name(self, address: int) -> str:

@@ -14,6 +14,7 @@ from interpose.elf.unwind import Unwinder
 from interpose.hooks.port import Thread
 from interpose.jit._native import lib
 from interpose.native import wire
+from interpose.procmaps import regions
 from interpose.report.stack import StackOptions, StackResolver
 from interpose.supervisor.files import Files
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from interpose.hooks.hooked import HookedCall
     from interpose.hooks.service import HookService
     from interpose.options.parse import Config
+    from interpose.procmaps import Region
     from interpose.report.log import Log
 
 _PAGE = 4096
@@ -185,10 +187,12 @@ class NativeHost:
                 extra_debuginfo_path=extra,
                 allow_mismatched=core.allow_mismatched_debuginfo,
             )
-            for start, end, offset, identity, path in _code_of(self.pid):
-                names = (f"/proc/{self.pid}/map_files/{start:x}-{end:x}", f"/proc/{self.pid}/root{path}")
-                file = self._files.get(path, identity, names)
-                made.add_mapping(file.object_file(made.object_file), start, end - start, offset)
+            for region in _code_of(self.pid):
+                path = os.fsdecode(region.name.removesuffix(b" (deleted)"))
+                names = (region.link(self.pid), f"/proc/{self.pid}/root{path}")
+                file = self._files.get(path, (os.makedev(*region.device), region.inode), names)
+                size = region.end - region.start
+                made.add_mapping(file.object_file(made.object_file), region.start, size, region.offset)
         return self._symbolizer
 
     @property
@@ -243,17 +247,9 @@ class NativeHost:
         return "" if name == own else name.decode("utf-8", "replace")
 
 
-def _code_of(pid: int) -> list[tuple[int, int, int, tuple[int, int], str]]:
-    """Executable mappings of files: start, end, offset, device and inode, path."""
-    found = []
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", "rb") as file:
-        for line in file:
-            fields = line.rstrip(b"\n").split(None, 5)
-            if len(fields) < 6 or not fields[5].startswith(b"/") or fields[1][2:3] != b"x":
-                continue
-            start, end = (int(part, 16) for part in fields[0].split(b"-"))
-            major, minor = (int(part, 16) for part in fields[3].split(b":"))
-            identity = (os.makedev(major, minor), int(fields[4]))
-            path = os.fsdecode(fields[5].removesuffix(b" (deleted)"))
-            found.append((start, end, int(fields[2], 16), identity, path))
-    return found
+def _code_of(pid: int) -> list[Region]:
+    """Executable mappings of files; none if the process is gone."""
+    try:
+        return [region for region in regions(pid) if region.is_code and region.name.startswith(b"/")]
+    except OSError:
+        return []

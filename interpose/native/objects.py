@@ -10,6 +10,7 @@ from interpose.elf.image import PF_X, Image
 from interpose.elf.symtab import function_symbols
 from interpose.jit._native import ffi, lib
 from interpose.native.markers import markers
+from interpose.procmaps import regions
 from interpose.redir import CodeObject, SymbolColumns, SymbolTable
 from interpose.supervisor.files import Files
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from interpose.elf.symbolizer import ObjectFile
     from interpose.native.wire import Linked
     from interpose.options.parse import Config
+    from interpose.procmaps import Region
 else:
     from interpose.records import NamedTuple
 
@@ -117,27 +119,6 @@ def _moved(room: Room, bias: int) -> Room:
 _known_rooms: dict[int, tuple[ObjectFile, dict[int, Room], set[int]]] = {}
 
 
-class _MappedFile:
-    """A mapping that has a file: its range, inode and name."""
-
-    __slots__ = ("end", "inode", "name", "start")
-
-    def __init__(self, start: int, end: int, inode: int, name: bytes) -> None:
-        self.start, self.end, self.inode, self.name = start, end, inode, name
-
-
-def _mapped_files(pid: int) -> list[_MappedFile]:
-    found = []
-    with open(f"/proc/{pid}/maps", "rb") as file:
-        for line in file:
-            fields = line.rstrip(b"\n").split(None, 5)
-            if len(fields) < 6 or not fields[5].startswith(b"/"):
-                continue
-            start, end = (int(part, 16) for part in fields[0].split(b"-"))
-            found.append(_MappedFile(start, end, int(fields[4]), fields[5]))
-    return found
-
-
 class Reader:
     """Makes objects; what was read of a file serves all processes."""
 
@@ -155,7 +136,7 @@ class Reader:
 
     def read(self, pid: int, linked: Iterable[Linked]) -> list[Loaded]:
         """The objects that have a file; not our own part. Raises OSError if the process is gone."""
-        mapped = _mapped_files(pid)
+        mapped = [region for region in regions(pid) if region.name.startswith(b"/")]
         found = []
         for each in linked:
             place = next((m for m in mapped if m.start <= each.dynamic < m.end), None)
@@ -164,11 +145,11 @@ class Reader:
                 found.append(loaded)
         return found
 
-    def _load(self, pid: int, linked: Linked, place: _MappedFile) -> Loaded | None:
+    def _load(self, pid: int, linked: Linked, place: Region) -> Loaded | None:
         path = os.fsdecode(place.name).removesuffix(_DELETED)
         if os.path.realpath(path) == self._own:
             return None
-        through = f"/proc/{pid}/map_files/{place.start:x}-{place.end:x}"
+        through = place.link(pid)
         try:
             known = self._files.get(path) if os.stat(path).st_ino == place.inode else None
         except OSError:

@@ -9,6 +9,7 @@ import time
 from interpose import paths
 from interpose.native import threads, tracer
 from interpose.native.agent import Agent
+from interpose.procmaps import regions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,20 +109,12 @@ def descriptors(pid: int) -> set[str]:
     return found
 
 
-def _loose_code(pid: int) -> set[str]:
+def _loose_code(pid: int) -> set[tuple[int, int]]:
     """The address ranges of a process that are writable code of no file."""
-    with open(f"/proc/{pid}/maps") as file:
-        rows = [line.split() for line in file]
-    return {row[0] for row in rows if row[1].startswith("rwx") and len(row) == 5}
+    return {(r.start, r.end) for r in regions(pid) if r.rights.startswith(b"rwx") and not r.name}
 
 
 def _mapped_as(pid: int, names: Iterable[bytes]) -> list[tuple[int, int]]:
     """The address ranges of a process that some files are mapped at."""
-    found, wanted = [], set(names)
-    with open(f"/proc/{pid}/maps", "rb") as file:
-        for line in file:
-            fields = line.rstrip(b"\n").split(None, 5)
-            if len(fields) == 6 and fields[5] in wanted:
-                start, _, end = fields[0].partition(b"-")
-                found.append((int(start, 16), int(end, 16)))
-    return found
+    wanted = set(names)
+    return [(region.start, region.end) for region in regions(pid) if region.name in wanted]

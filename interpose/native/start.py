@@ -16,6 +16,7 @@ import struct
 
 from interpose.elf.image import Image
 from interpose.native import tracer
+from interpose.procmaps import region_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,13 +75,10 @@ def find_linker(path: str, base: int) -> Linker:
 
 def path_at(pid: int, address: int) -> str:
     """The file that is mapped there, by a name that opens it whatever the root of that process is."""
-    with open(f"/proc/{pid}/maps", "rb") as file:
-        for line in file:
-            bounds = line.split(b" ", 1)[0]
-            start, end = (int(part, 16) for part in bounds.split(b"-"))
-            if start <= address < end:
-                return f"/proc/{pid}/map_files/{start:x}-{end:x}"
-    raise NoLinkerError(f"nothing is mapped at {address:#x}")
+    region = region_at(pid, address)
+    if region is None:
+        raise NoLinkerError(f"nothing is mapped at {address:#x}")
+    return region.link(pid)
 
 
 def linker_of(pid: int) -> Linker:

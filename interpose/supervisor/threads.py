@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from interpose.jit._native import lib
+from interpose.procmaps import regions
 from interpose.supervisor.stacktrace import guest_pc, unwind_state
 
 TYPE_CHECKING = False
@@ -45,7 +46,10 @@ class ThreadNow(NamedTuple):
 def threads_now(supervisor: Supervisor) -> list[ThreadNow]:
     """Every live thread, by number."""
     client = supervisor.client
-    ranges = _mappings(client.pid)
+    try:
+        ranges = [(region.start, region.end) for region in regions(client.pid)]
+    except OSError:
+        ranges = []
     found = []
     for slot in client.slots():
         state = client.read_struct("struct tstate", slot.tstate)
@@ -78,15 +82,6 @@ def _own_stack(supervisor: Supervisor, state: Any, ranges: list[tuple[int, int]]
     begin = next((lo for lo, hi in ranges if lo < end <= hi), end)
     data = supervisor.client.read(begin, end - begin) or b""
     return begin, end, len(data.lstrip(b"\0"))
-
-
-def _mappings(pid: int) -> list[tuple[int, int]]:
-    try:
-        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="surrogateescape") as file:
-            words = [line.split(" ", 1)[0].partition("-") for line in file]
-    except OSError:
-        return []
-    return [(int(low, 16), int(high, 16)) for low, _, high in words]
 
 
 def _syscall(supervisor: Supervisor, state: Any, pc: int) -> int:
