@@ -50,7 +50,7 @@ def test_what_the_kernel_reads_must_be_defined(tmp_path: Path) -> None:
         "ioctl(generic)",
         "ioctl(UFFDIO_API)",
         "kcmp(idx2)",
-        "splice(iov[...])",
+        "vmsplice(iov[...])",
         *of_map,
     ]
 

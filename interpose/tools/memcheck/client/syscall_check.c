@@ -280,6 +280,12 @@ static bool from_pipe(const struct call *c) {
     return flags >= 0 && (flags & 3 /* O_ACCMODE */) == 0;
 }
 
+/* Valgrind names its registers like splice's, but not the memory. */
+static void vmspliced(struct call *c) {
+    static const char name[] = "vmsplice(iov)";
+    call_iovecs(c, c->args[1], c->args[2], !from_pipe(c), name, name, false);
+}
+
 /* PR_SET_MM: an auxiliary vector, all numbers at once, or their size. */
 static void memory_map_in(struct call *c) {
     u32 what = (u32)c->args[1];
@@ -427,7 +433,7 @@ static void special_in(struct call *c, u32 i, const char *name) {
         rt_th(c->ts)->address_room = 0;
         call_messages(c, a[1], (u32)a[2], c->nr == __NR_sendmmsg);
         break;
-    case __NR_vmsplice: call_iovecs(c, a[1], a[2], !from_pipe(c), "iov", "iov", false); break;
+    case __NR_vmsplice: vmspliced(c); break;
     case __NR_setsockopt: call_socket_option(c, name); break;
     case __NR_bpf:
         if (c->parts) parts_in(c, i);
