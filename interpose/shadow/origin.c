@@ -7,10 +7,11 @@
 #include "shadow/track_vec.h"
 
 #define KIND_SHIFT IP_ORIGIN_SHIFT
-#define COPY_MAX   (1ull << 20) /* what goes beyond keeps the origin of its block */
-#define UNTAGGED   16           /* blocks of tags beside one, at most, of which is noted that they are empty */
-#define THREADS    8            /* whose stacks are looked at, and how many of their calls, */
-#define CALLS      256          /* for what is not on the thread's own */
+#define COPY_MAX   (1ull << 20)  /* what goes beyond keeps the origin of its block */
+#define TOLD_MAX   (64ull << 20) /* the same where it is told: tags take as much memory as what they are of */
+#define UNTAGGED   16            /* blocks of tags beside one, at most, of which is noted that they are empty */
+#define THREADS    8             /* whose stacks are looked at, and how many of their calls, */
+#define CALLS      256           /* for what is not on the thread's own */
 
 /* What moves.S has as numbers. */
 #define AT(type, field, at) _Static_assert(offsetof(type, field) == (at), "moves.S: " #field)
@@ -460,7 +461,10 @@ static void tag_here(struct tstate *ts, u64 addr, u64 n, u32 kind) {
     rt_lock(&heap_lock);
     u32 ctx = heap_ctx(frames, many);
     rt_unlock(&heap_lock);
-    tag_memory(ts, addr, n, make_tag(kind, ctx));
+    for (u64 piece; n && n <= TOLD_MAX; addr += piece, n -= piece) {
+        piece = n < COPY_MAX ? n : COPY_MAX;
+        tag_memory(ts, addr, piece, make_tag(kind, ctx));
+    }
 }
 
 void origin_by_request(struct tstate *ts, u64 addr, u64 n) { tag_here(ts, addr, n, ORIGIN_CLIENT); }

@@ -523,12 +523,22 @@ void sh_set_mapped(u64 addr, u64 len, int state) {
     sh_set_a(addr, len, state == RT_SH_NOACCESS);
 }
 
+/* V bytes of which some may not exist.  A large range that exists throughout (its ends do) is replaced. */
+static void set_v_safely(u64 addr, u64 len, int state) {
+    u8 b;
+    if (len >= HEAP_LARGE && !sh_read(&b, sh_v(addr), 1) && !sh_read(&b, sh_v(addr + len - 1), 1))
+        set_v(addr, len, v_fill(state));
+    else if (state == RT_SH_DEFINED)
+        sh_define(addr, len);
+    else
+        fill_safe(sh_v(addr), sh_v(addr + len), 0xff);
+}
+
 void rt_shadow_set(u64 addr, u64 len, int state) {
     if (!(rt.flags & IP_C_SHADOW) || !in_client(addr, len)) return;
     u64 end = addr + len;
-    if (state == RT_SH_NOACCESS) { /* V first: no byte is ever "addressable, unmarked" */
-        fill_safe(sh_v(addr), sh_v(end), 0xff);
-    }
+    if (state == RT_SH_NOACCESS) /* V first: no byte is ever "addressable, unmarked" */
+        set_v_safely(addr, len, state);
     /* Head and tail bits one at a time, whole A bytes in bulk. */
     for (; addr < end && (addr & 7); addr++) {
         u8 b;
@@ -544,17 +554,7 @@ void rt_shadow_set(u64 addr, u64 len, int state) {
         u8 b;
         if (sh_read(&b, sh_a(addr), 1) == 0) sh_set_a(addr, 1, state == RT_SH_NOACCESS);
     }
-    if (state != RT_SH_NOACCESS) {
-        u8 b;
-        addr = end - len;
-        /* A large range that exists throughout (its ends do) is replaced. */
-        if (len >= HEAP_LARGE && !sh_read(&b, sh_v(addr), 1) && !sh_read(&b, sh_v(end - 1), 1))
-            set_v(addr, len, v_fill(state));
-        else if (state == RT_SH_DEFINED)
-            sh_define(addr, len);
-        else
-            fill_safe(sh_v(addr), sh_v(end), 0xff);
-    }
+    if (state != RT_SH_NOACCESS) set_v_safely(end - len, len, state);
 }
 
 void rt_shadow_set_mapped(u64 addr, u64 len, int state) {
