@@ -37,6 +37,7 @@ class Viewer:
         self.ranges = ""
         self.fetches = False
         self.generation = 0
+        self._before: tuple[int, Index] | None = None
         self._settled = self.index, self.events, self.ranges, self.fetches
         self._kept: dict[tuple[str, str, bool], Index] = {}
         """Of filters that were asked for before, the oldest first."""
@@ -78,8 +79,9 @@ class Viewer:
                 is_same = (key == (self.events, self.ranges, self.fetches)
                            and not self.index.is_whole and not index.is_whole
                            and index.n_pages == self.index.n_pages)  # fmt: skip
+                if not is_same:
+                    self._begin_generation()
                 self.index, self.events, self.ranges, self.fetches = index, *key
-                self.generation += not is_same
                 self.busy = busy
                 if index.is_whole:
                     self._settled = index, *key
@@ -103,11 +105,15 @@ class Viewer:
                 if self._wanted == mine:
                     self.busy, self.failed = None, error.message
                     if not self.index.is_whole:
+                        self._begin_generation()
                         self.index, self.events, self.ranges, self.fetches = self._settled
-                        self.generation += 1
             return
         self._keep(key, index)
         show(index, None)
+
+    def _begin_generation(self) -> None:
+        self._before = self.generation, self.index
+        self.generation += 1
 
     def _keep(self, key: tuple[str, str, bool], index: Index) -> None:
         if index is self.whole:
@@ -169,8 +175,13 @@ class Viewer:
         return picture.draw(self._of(generation), view, exact=exact, cancelled=cancelled)
 
     def addresses(self, columns: list[int], generation: int | None = None) -> list[str]:
-        """The addresses of columns."""
-        index = self._of(generation)
+        """The addresses of columns, those of the generation before as well.
+
+        A page that moved in it when it ended finds its view again by them.
+        """
+        with self._lock:
+            before = self._before
+        index = before[1] if before is not None and before[0] == generation else self._of(generation)
         return [f"0x{index.address(column):x}" for column in columns]
 
     def columns(self, addresses: list[int], generation: int | None = None) -> list[int]:

@@ -370,6 +370,33 @@ def test_the_view_stays_when_the_filter_changes(pages, random_trace):
     assert page.check() == whole
 
 
+def test_a_view_that_has_just_come_stays(pages, random_trace):
+    """Its addresses are told when the filter has changed already."""
+    page = pages(random_trace)
+    held, are_held = [], [True]
+
+    def answer(route):
+        if are_held:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.page.route("**/addresses?*", answer)
+    page.drag(0.25, 0.25, 0.75, 0.75)
+    view = page.view
+    ends = [page.index.address(column) for column in (view.left, view.right - 1)]
+    page.show(fetches=True)
+    page.page.wait_for_function("() => state.generation === 1")
+    assert held
+    are_held.clear()
+    for route in held:
+        route.continue_()
+    page.page.wait_for_selector("body[data-generation='1']")
+    moved = page.check()
+    assert [page.index.address(column) for column in (moved.left, moved.right - 1)] == ends
+    assert moved[2:4] == view[2:4]
+
+
 def test_a_filter_shows_what_it_has_read(pages, tmp_path, monkeypatch):
     write_random(tmp_path / "trace", 21, 2000)
     monkeypatch.setattr(index_module, "PATIENCE", 0.04)

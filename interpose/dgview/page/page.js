@@ -57,7 +57,6 @@ async function want() {
   serial++;
   waiting = serial;
   paint();
-  labels();
   if (spotted && !drag) look(spotted);
   if (busy) return;
   busy = true;
@@ -130,6 +129,7 @@ function show(next, keep) {
   }
   view = { left, right, top, bottom };
   want();
+  view.known = labels();
 }
 
 function zoom(across, down, x = 0.5, y = 0.5) {
@@ -335,7 +335,8 @@ async function refresh() {
       at("ranges").value = state.ranges;
       at("fetches").checked = state.fetches;
     }
-    let views = view && view.addresses ? [...before, view] : [];
+    let views = view ? [...before, view] : [];
+    await Promise.all(views.map((one) => one.known)); // the last one may have come a moment ago
     if (old && old.empty) views = kept;
     else if (old) views = views.map((one) => ({ ...one, isAll: isAll(one, old) }));
     kept = views;
