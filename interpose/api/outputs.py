@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from interpose.report.log import FileNames
+
 OPTIONS = {
     "callgrind": ("--callgrind-out-file", "/callgrind.out.%p"),
     "datagrind": ("--datagrind-out-file", "/datagrind.out.%p"),
@@ -25,9 +27,9 @@ _ENDINGS = {
 _PARTS = re.compile(r"%(?:q\{([^}]+)\}|(.?))", re.DOTALL)
 
 
-def literal(tool: str, path: str) -> str:
-    """A path as the tool's option takes it: nothing in it is an expansion."""
-    return path if tool == "memtrace" else path.replace("%", "%%")
+def value_of(tool: str, path: str) -> str:
+    """A path as the tool's option takes it; memtrace's is no template."""
+    return path if tool == "memtrace" else FileNames.literal(path)
 
 
 class _Made(NamedTuple):

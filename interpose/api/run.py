@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 from interpose import tools
-from interpose.api.outputs import OPTIONS, Outputs, literal
+from interpose.api.outputs import OPTIONS, Outputs, value_of
 from interpose.api.result import Run, RunTimeout
 from interpose.api.words import words
 from interpose.cli import is_command
@@ -27,6 +27,7 @@ from interpose.errors import InterposeError
 from interpose.formats.report import Reader, Report
 from interpose.options.parse import parse
 from interpose.paths import absolute
+from interpose.report.log import FileNames
 
 
 def run(program: Sequence[str | os.PathLike[str]], *, tool: str = "memcheck", **more: Any) -> Run:
@@ -279,11 +280,11 @@ class Running:
         if self.tool == "memcheck" and "--leak-check" not in given:
             line.append("--leak-check=full")
         if not any(word.startswith("--log-") for word in given):
-            line.append("--log-file=" + literal("", self._place("log")))
+            line.append("--log-file=" + FileNames.literal(self._place("log")))
         if self.tool in OPTIONS and OPTIONS[self.tool][0] not in given:
             os.mkdir(self._place("out"))
             line.append("=".join((OPTIONS[self.tool][0], self._own_output())))
-        line.append("--json-file=" + literal("", self._place("report")))
+        line.append("--json-file=" + FileNames.literal(self._place("report")))
         line = [*line, "--", *self.command]
         if is_command(parse(["--command-line-only=yes", *line], {})):
             raise InterposeError(f"with these options no program runs: {' '.join(asked)}")
@@ -340,7 +341,7 @@ class Running:
 
     def _own_output(self) -> str:
         """The tool's option, where the files are to be in the folder of this run."""
-        return literal(self.tool, self._place("out")) + OPTIONS[self.tool][1]
+        return value_of(self.tool, self._place("out")) + OPTIONS[self.tool][1]
 
     def _watch_outputs(self) -> Outputs | None:
         """From now on, what is new where the tool's files are made is its."""
@@ -352,7 +353,7 @@ class Running:
             return Outputs(self.tool, self._own_output(), {}, True)
         environ = os.environ if self._env is None else self._env
         names = {os.fsdecode(name): os.fsdecode(value) for name, value in environ.items()}
-        folder = literal(self.tool, absolute(os.fsdecode(self._cwd or ".")))
+        folder = value_of(self.tool, absolute(os.fsdecode(self._cwd or ".")))
         return Outputs(self.tool, os.path.join(folder, os.fsdecode(given)), names, False)
 
     def _listen(self, status: int) -> None:

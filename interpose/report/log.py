@@ -10,6 +10,7 @@ import time
 from interpose import __version__, system
 from interpose.errors import ListenerError, LogError, OptionError, tell
 from interpose.jit._native import lib
+from interpose.paths import absolute
 from interpose.report.given import open_with_patience
 
 TYPE_CHECKING = False
@@ -36,7 +37,7 @@ class FileNames:
     def __init__(self, pid: int, environ: Mapping[str, str] | None = None, folder: str | None = None) -> None:
         self.pid = pid
         self.environ = os.environ if environ is None else environ
-        self.folder = _folder() if folder is None else folder
+        self.folder = absolute(".") if folder is None else folder
         self.sequence = 0
 
     def forked(self, pid: int) -> None:
@@ -99,6 +100,11 @@ class FileNames:
         raise OptionError.bad(argument, "%r is the rank of an MPI process, and no mpirun started this one")
 
     @staticmethod
+    def literal(path: str) -> str:
+        """The template of this path: nothing in it is an expansion."""
+        return path.replace("%", "%%")
+
+    @staticmethod
     def variables(template: str) -> list[str]:
         """The variables that a template names by ``%q{VAR}``."""
         found = (part.partition("}")[0] for part in template.replace("%%", "").split("%q{")[1:])
@@ -111,13 +117,6 @@ class FileNames:
         Its environment is the same, and ``%n`` begins anew: alone it would name the parent's file.
         """
         return "%p" in template.replace("%%", "")
-
-
-def _folder() -> str:
-    try:
-        return os.getcwd()
-    except OSError:  # removed, or not for us: only relative names need it
-        return "."
 
 
 def _open_file(path: str, is_shared: bool) -> int:

@@ -15,7 +15,7 @@ else:
 
 _UNKNOWN = "not stack'd, malloc'd or on a free list"
 _MOST_FRAMES = 512
-_RED_ZONE = 128
+RED_ZONE = 128
 """Bytes below RSP that are in use all the same."""
 
 
@@ -111,7 +111,7 @@ def stack_parts(head: str, position: StackPosition) -> list[AuxPart]:
     below = f"{position.below_sp} bytes below stack pointer"
     if position.in_guard:
         parts.append(AuxPart(f"In stack guard protected page, {below}"))
-    elif position.below_sp > _RED_ZONE:
+    elif position.below_sp > RED_ZONE:
         parts.append(AuxPart(below))
     return parts
 

@@ -165,8 +165,8 @@ class XmlReport(RecordOutput):
 
     def _reopen(self) -> None:
         assert self.names is not None and self._path is not None
-        literal = self._path.replace("%", "%%")
-        self.fd = open_destination(self.names, self.what, "file", -1, literal, None)
+        template = self.names.literal(self._path)
+        self.fd = open_destination(self.names, self.what, "file", -1, template, None)
 
     def _make_room(self) -> None:
         """The process runs another program: what was found in the one before is kept, as NAME.1 and so on."""

@@ -21,6 +21,7 @@ from interpose.errors import InterposeError
 from interpose.options.parse import Config, parse
 from interpose.paths import absolute
 from interpose.pytest_plugin import INSIDE
+from interpose.report.log import FileNames
 from interpose.testing.found import SUFFIX, Folder, fatal_text, read_quietly, text_of
 
 _ENTER = "import sys; sys.path[:] = {path!r}; from interpose.testing.enter import enter; enter()"
@@ -65,7 +66,7 @@ class Runner:
 
     def command(self, folder: str, python: list[str]) -> list[str]:
         """Run a Python under interpose, whose reports are in the folder."""
-        place = folder.replace("%", "%%")
+        place = FileNames.literal(folder)
         words = [*self._words, f"--json-file={place}/%p{SUFFIX}", f"--log-file={place}/%p.log"]
         path = [absolute(each) for each in sys.path]
         return [sys.executable, "-c", _ENTER.format(path=path), *words, "--", *python]

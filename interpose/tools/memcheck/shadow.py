@@ -6,6 +6,7 @@ Its layout is that of ``interpose/shadow/shadow.h``: a V byte for each byte, an 
 from __future__ import annotations
 
 from interpose.jit._native import lib
+from interpose.report.places import RED_ZONE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 PIECE = 1 << 16
 """Bytes looked at together."""
 _PAGE = 4096
-_RED_ZONE = 128
 _UNADDRESSABLE = 0xFF
 
 
@@ -33,7 +33,7 @@ class Shadow:
 
     def __init__(self, client: Memory, stacks: Sequence[ThreadStack]) -> None:
         self._client = client
-        self._dead = [(stack.lo, stack.sp - _RED_ZONE) for stack in stacks]
+        self._dead = [(stack.lo, stack.sp - RED_ZONE) for stack in stacks]
 
     def bits(self, addr: int, size: int) -> Iterator[tuple[bytes, bytes]]:
         """Pieces of a range: V bytes, and for each byte 0 if it is addressable.
