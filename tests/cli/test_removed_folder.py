@@ -69,6 +69,9 @@ def test_relative_names(options: tuple[str, ...], code: int, message: str, tmp_p
 
 
 def test_from_python(tmp_path: Path) -> None:
+    native = nowhere(tmp_path, "-c", "import asyncio")
+    if native.returncode:  # 3.13.0: "SystemError: error return without exception set"
+        pytest.skip(f"this Python itself cannot: {native.stderr.splitlines()[-1]}")
     code = "import interpose; print(interpose.run(['/bin/true'], tool='callgrind').profile is not None)"
     done = nowhere(tmp_path, "-c", code)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
