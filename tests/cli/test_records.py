@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import pickle
+import sys
 import typing
 
 import pytest
@@ -196,7 +197,8 @@ ENUM_CALLS = [
     lambda c, n: [(one.name, one.value, one.first) for one in c],
     lambda c, n: (c("g") is c.GREEN, c["RED"] is c.RED, c.ALSO_RED is c.RED, len(c), c.RED == "r"),
     lambda c, n: len({c.RED, c.GREEN, c.ALSO_RED}),
-    lambda c, n: (n(2) is n.TWO, n.TWO == 2, n.ONE < n.TWO, n.ONE + 1, f"{n.TWO}", str(n.TWO), [1, 2][n.ONE]),
+    lambda c, n: (n(2) is n.TWO, n.TWO == 2, n.ONE < n.TWO, n.ONE + 1, f"{n.TWO}", [1, 2][n.ONE]),
+    lambda c, n: str(n.TWO) if sys.version_info >= (3, 11) else None,  # before, it was the member's name
     lambda c, n: {n.ONE: 5}[1],
     lambda c, n: isinstance(c.RED, c),
     lambda c, n: pickle.loads(pickle.dumps(c.RED)) is c.RED,
