@@ -225,10 +225,9 @@ void rt_fds_before(struct tstate *ts, long nr, const struct rt_syscall_info *inf
         if (!(args[2] & CLOSE_RANGE_CLOEXEC)) each_open(ts, close_in_range, &r);
         return;
     }
-    const char *cursor = info->args;
-    struct rt_syscall_arg a;
-    for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++)
-        if (rt_arg_is_used_fd(nr, a.kind, i, args)) use(ts, (int)args[i]);
+    const struct rt_syscall_described *d = rt_syscall_described(info);
+    for (u32 i = 0; i < d->n; i++)
+        if (rt_arg_is_used_fd(nr, d->args[i].kind, i, args)) use(ts, (int)args[i]);
 }
 
 /* poll says which are none. */

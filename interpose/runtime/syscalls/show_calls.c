@@ -28,11 +28,10 @@ void rt_show_call(struct tstate *ts, long nr, const struct rt_syscall_info *info
     u64 at = 0;
     text[0] = 0;
     if (info != NULL) {
-        const char *cursor = info->args;
-        struct rt_syscall_arg a;
-        for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {
+        const struct rt_syscall_described *d = rt_syscall_described(info);
+        for (u32 i = 0; i < d->n; i++) {
             at += (u64)rt_snprintf(text + at, sizeof text - at, i ? ", " : "");
-            at += show_arg(text + at, sizeof text - at, &a, args[i]);
+            at += show_arg(text + at, sizeof text - at, &d->args[i], args[i]);
         }
     }
     rt_say(ts, IP_SAY_RAW, "SYSCALL[%u,%lu](%ld) sys_%s ( %s ) --> ...", rt.pid, ts->tid_guest, nr,

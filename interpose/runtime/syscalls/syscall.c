@@ -157,6 +157,23 @@ bool rt_next_arg(const char **cursor, struct rt_syscall_arg *out) {
     return true;
 }
 
+const struct rt_syscall_described *rt_syscall_described(const struct rt_syscall_info *info) {
+    static struct rt_syscall_described all[sizeof table / sizeof *table];
+    static u8 known[sizeof table / sizeof *table];
+    u64 nr = (u64)(info - table);
+    if (rt_unlikely(!__atomic_load_n(&known[nr], __ATOMIC_ACQUIRE))) {
+        const char *cursor = info->args;
+        struct rt_syscall_described d;
+        memset(&d, 0, sizeof d);
+        for (; d.n < 6 && rt_next_arg(&cursor, &d.args[d.n]); d.n++)
+            if (d.args[d.n].kind == RT_ARG_FD || d.args[d.n].kind == RT_ARG_FOLDER) d.descriptors |= 1u << d.n;
+        /* Without a lock, which a fork might find taken: who comes at the same time writes the same. */
+        memcpy(&all[nr], &d, sizeof d);
+        __atomic_store_n(&known[nr], 1, __ATOMIC_RELEASE);
+    }
+    return &all[nr];
+}
+
 bool rt_returns_fd(const struct rt_syscall_info *info) {
     u64 n = rt_strlen(info->args);
     return n >= 3 && rt_strcmp(info->args + n - 3, "->f") == 0;
@@ -190,15 +207,15 @@ static void open_iovecs(struct tstate *ts, u64 at, u64 count) {
 }
 
 static void open_outputs(struct tstate *ts, long nr, const struct rt_syscall_info *info, const u64 args[6]) {
-    const char *cursor = info->args;
+    const struct rt_syscall_described *d = rt_syscall_described(info);
     if (nr == __NR_process_vm_writev && (u32)args[0] == rt.pid) open_iovecs(ts, args[3], args[4]);
-    struct rt_syscall_arg a;
-    for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {
+    for (u32 i = 0; i < d->n; i++) {
+        const struct rt_syscall_arg *a = &d->args[i];
         u64 msg[7];
-        switch (a.kind) {
+        switch (a->kind) {
         case RT_ARG_OUT:
-        case RT_ARG_INOUT: rt_open_code_pages(ts, args[i], rt_size_value(&a.size, args, 0)); break;
-        case RT_ARG_IOV_OUT: open_iovecs(ts, args[i], rt_size_value(&a.size, args, 0)); break;
+        case RT_ARG_INOUT: rt_open_code_pages(ts, args[i], rt_size_value(&a->size, args, 0)); break;
+        case RT_ARG_IOV_OUT: open_iovecs(ts, args[i], rt_size_value(&a->size, args, 0)); break;
         case RT_ARG_MSG_OUT: /* struct msghdr: name, namelen, iov, iovlen, control, controllen, flags */
             rt_open_code_pages(ts, args[i], sizeof msg);
             if (rt_copy_from(msg, args[i], sizeof msg) == 0) {

@@ -57,6 +57,14 @@ struct rt_syscall_arg {
 };
 /* Read the next argument at *cursor and advance; false at the end. */
 bool rt_next_arg(const char **cursor, struct rt_syscall_arg *out);
+
+struct rt_syscall_described {
+    u32 n;
+    u32 descriptors; /* bit i: argument i may be one */
+    struct rt_syscall_arg args[6];
+};
+/* All arguments of a call of the table, which are read from its notation once. */
+const struct rt_syscall_described *rt_syscall_described(const struct rt_syscall_info *info);
 /* Value of a size; saturates instead of wrapping; 0 if it cannot be read. */
 u64 rt_size_value(const struct rt_size *s, const u64 args[6], long result);
 

@@ -67,12 +67,11 @@ bool rt_arg_is_used_fd(long nr, enum rt_arg_kind kind, u32 i, const u64 args[6])
 
 /* Whether a call uses one of our descriptors. */
 bool rt_uses_hidden_fd(long nr, const struct rt_syscall_info *info, const u64 args[6]) {
-    bool any = false;
-    for (int i = 0; i < 6; i++) any |= hidden((int)args[i]);
-    const char *cursor = info->args;
-    struct rt_syscall_arg a;
-    for (u32 i = 0; any && i < 6 && rt_next_arg(&cursor, &a); i++)
-        if (hidden((int)args[i]) && rt_arg_is_used_fd(nr, a.kind, i, args)) return true;
+    const struct rt_syscall_described *d = rt_syscall_described(info);
+    for (u32 left = d->descriptors; left; left &= left - 1) {
+        u32 i = (u32)__builtin_ctz(left);
+        if (hidden((int)args[i]) && rt_arg_is_used_fd(nr, d->args[i].kind, i, args)) return true;
+    }
     return false;
 }
 

@@ -103,22 +103,22 @@ static void special(struct tstate *ts, long nr, const u64 args[6], bool done) {
 
 void rt_syscall_touched(struct tstate *ts, long nr, const u64 args[6], long result) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
-    struct rt_syscall_arg a;
     if (!info || !info->args) return;
-    const char *cursor = info->args;
+    const struct rt_syscall_described *d = rt_syscall_described(info);
     special(ts, nr, args, result >= 0);
     u64 moved = result > 0 ? (u64)result : 0;
-    for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {
-        u64 at = args[i], size = rt_size_value(&a.size, args, result);
+    for (u32 i = 0; i < d->n; i++) {
+        const struct rt_syscall_arg *a = &d->args[i];
+        u64 at = args[i], size = rt_size_value(&a->size, args, result);
         bool writes = result >= 0;
         if (!at) continue;
-        switch (a.kind) {
+        switch (a->kind) {
         case RT_ARG_STRING: string(ts, at); break;
         case RT_ARG_IN:
         case RT_ARG_ADDR_IN: rt_debug_touched(ts, at, size, IP_ACC_R); break;
         case RT_ARG_INOUT: rt_debug_touched(ts, at, size, IP_ACC_R); __attribute__((fallthrough));
         case RT_ARG_OUT:
-            if (writes) rt_debug_touched(ts, at, rt_size_value(&a.after, args, result), IP_ACC_W);
+            if (writes) rt_debug_touched(ts, at, rt_size_value(&a->after, args, result), IP_ACC_W);
             break;
         case RT_ARG_IOV_IN: iovecs(ts, at, size, moved, IP_ACC_R); break;
         case RT_ARG_IOV_OUT: iovecs(ts, at, size, moved, IP_ACC_W); break;

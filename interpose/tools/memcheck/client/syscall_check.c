@@ -611,18 +611,20 @@ static bool only_asks(long nr, const u64 args[6]) { return nr == __NR_statx && !
 
 struct used_arg {
     u32 number;
-    struct rt_syscall_arg is;
+    const struct rt_syscall_arg *is;
     const char *in_register; /* what its register is called; may lie in part */
     struct part part;
 };
 
 /* The next argument that the call looks at, from number `at` on; false after the last. */
-static bool next_used(struct call *c, const char **cursor, u32 at, struct used_arg *a) {
-    for (a->number = at; a->number < 6 && rt_next_arg(cursor, &a->is); a->number++) {
-        a->in_register = a->is.name;
+static bool next_used(struct call *c, u32 at, struct used_arg *a) {
+    const struct rt_syscall_described *d = rt_syscall_described(c->info);
+    for (a->number = at; a->number < d->n; a->number++) {
+        a->is = &d->args[a->number];
+        a->in_register = a->is->name;
         if (!sh_syscall_uses(c->nr, c->args, a->number)) continue;
-        if (a->is.kind == RT_ARG_SPECIAL && c->parts == NULL) c->parts = parts_of(c->nr, c->args);
-        if (c->parts) a->in_register = part_name(c, a->number, a->is.name, &a->part);
+        if (a->is->kind == RT_ARG_SPECIAL && c->parts == NULL) c->parts = parts_of(c->nr, c->args);
+        if (c->parts) a->in_register = part_name(c, a->number, a->is->name, &a->part);
         if (a->in_register) return true;
     }
     return false;
@@ -635,11 +637,10 @@ static bool is_absent(const struct rt_syscall_arg *a, int before, const u64 args
 
 /* All registers before any memory, as Valgrind does: what is wrong is told in that order. */
 static void check_registers(struct call *c) {
-    const char *cursor = c->info->args;
     struct used_arg a;
-    for (u32 i = 0; next_used(c, &cursor, i, &a); i = a.number + 1)
-        if (!a.is.conditional || sh_condition_holds(c->nr, c->args, a.number))
-            check_register(c, arg_reg[a.number], is_narrow(c, a.number, a.is.kind), a.in_register);
+    for (u32 i = 0; next_used(c, i, &a); i = a.number + 1)
+        if (!a.is->conditional || sh_condition_holds(c->nr, c->args, a.number))
+            check_register(c, arg_reg[a.number], is_narrow(c, a.number, a.is->kind), a.in_register);
     c->parts = NULL;
 }
 
@@ -650,16 +651,15 @@ void mc_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
     uring_before(&c);
     if (ts->umask & 0xffff) check_registers(&c);
     if (is_no_file(nr, args) || only_asks(nr, args)) return;
-    const char *cursor = info->args;
     struct used_arg used;
     int before = RT_ARG_32;
-    for (u32 i = 0; next_used(&c, &cursor, i, &used); before = (int)used.is.kind, i++) {
+    for (u32 i = 0; next_used(&c, i, &used); before = (int)used.is->kind, i++) {
         i = used.number;
-        struct rt_syscall_arg a = used.is;
-        const char *name = a.report[0] ? a.report : a.name;
-        if (is_absent(&a, before, args, i)) continue;
-        u64 n = rt_size_value(&a.size, args, 0);
-        switch (a.kind) {
+        const struct rt_syscall_arg *a = used.is;
+        const char *name = a->report[0] ? a->report : a->name;
+        if (is_absent(a, before, args, i)) continue;
+        u64 n = rt_size_value(&a->size, args, 0);
+        switch (a->kind) {
         case RT_ARG_STRING: call_reads_string(&c, args[i], name, ""); break;
         case RT_ARG_IN: call_reads(&c, args[i], n, name, ""); break;
         case RT_ARG_INOUT: call_reads(&c, args[i], n, name, ""); break;
@@ -732,18 +732,20 @@ void mc_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result
     }
     uring_after(nr, args, result);
     if (nr == __NR_io_getevents || nr == __NR_io_pgetevents) call_requests_done(ts, args[3], (u64)result);
-    const char *cursor = info->args;
-    struct rt_syscall_arg a;
+    const struct rt_syscall_described *d = rt_syscall_described(info);
     int before = RT_ARG_32;
-    for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); before = (int)a.kind, i++) {
-        if (!args[i] || is_absent(&a, before, args, i)) continue;
-        u64 n = rt_size_value(&a.after, args, result), most = rt_size_value(&a.size, args, result);
-        if (a.size.base == RT_SIZE_ARG && n > most) n = most; /* MSG_TRUNC: more was there than was written */
+    for (u32 i = 0; i < d->n; before = (int)d->args[i].kind, i++) {
+        const struct rt_syscall_arg *a = &d->args[i];
+        if (!args[i] || is_absent(a, before, args, i)) continue;
+        u64 n = rt_size_value(&a->after, args, result), most = rt_size_value(&a->size, args, result);
+        if (a->size.base == RT_SIZE_ARG && n > most) n = most; /* MSG_TRUNC: more was there than was written */
         if ((nr == __NR_wait4 || (nr == __NR_waitid && i == 4)) && !found_child(nr, args, result)) continue;
-        switch (a.kind) {
+        switch (a->kind) {
         case RT_ARG_OUT:
         case RT_ARG_INOUT: call_defines(ts, args[i], n); break;
-        case RT_ARG_IOV_OUT: call_iovecs_defined(ts, args[i], rt_size_value(&a.size, args, result), (u64)result); break;
+        case RT_ARG_IOV_OUT:
+            call_iovecs_defined(ts, args[i], rt_size_value(&a->size, args, result), (u64)result);
+            break;
         case RT_ARG_MSG_OUT: call_message_received(ts, args[i], rt_th(ts)->address_room, result); break;
         case RT_ARG_ADDR_OUT: {
             u32 len = 0, room = rt_th(ts)->address_room;
