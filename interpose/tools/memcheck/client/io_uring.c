@@ -21,8 +21,15 @@
 #define SIGINFO_BYTES   128
 #define TIMESPEC        16
 #define EVENT_BYTES     4          /* of struct epoll_event; either half of the data may be unused */
+#define EVENT_SIZE      12         /* all of it */
 #define NO_SQARRAY      (1u << 16) /* IORING_SETUP_NO_SQARRAY */
-#define OP_WAITID       50
+#define OP_WAITID       50         /* these are not in the headers of Linux 6.1 */
+#define OP_BIND         56
+#define OP_EPOLL_WAIT   59
+#define OP_READV_FIXED  60
+#define OP_WRITEV_FIXED 61
+#define OP_PIPE         62
+#define TIMEOUT_UPDATES (IORING_TIMEOUT_UPDATE | IORING_LINK_TIMEOUT_UPDATE)
 #define OFF_BUFFERS     0x80000000ull /* IORING_OFF_PBUF_RING */
 #define REGISTERED_RING (1u << 31)    /* IORING_REGISTER_USE_REGISTERED_RING */
 
@@ -135,12 +142,24 @@ static void written(struct call *c, u64 at, u64 n, const char *name) {
     call_defines(c->ts, at, n);
 }
 
+static const char addr[] = "sqe.addr", other[] = "sqe.addr2", third[] = "sqe.addr3";
+
+/* An attribute's name and value; those of a path have that in the third word. */
+static void attribute(struct call *c, const struct io_uring_sqe *e, bool set) {
+    if (e->opcode == IORING_OP_GETXATTR || e->opcode == IORING_OP_SETXATTR) call_reads_string(c, e->addr3, third, "");
+    call_reads_string(c, e->addr, addr, "");
+    if (set)
+        call_reads(c, e->off, e->len, other, "");
+    else
+        written(c, e->off, e->len, other);
+}
+
 static void request(struct call *c, const struct io_uring_sqe *e) {
-    static const char addr[] = "sqe.addr", other[] = "sqe.addr2";
     bool picked = e->flags & IOSQE_BUFFER_SELECT; /* the kernel has the buffer */
     u32 n;
     switch (e->opcode) {
     case IORING_OP_READV:
+    case OP_READV_FIXED:
         if (picked) break;
         call_iovecs(c, e->addr, e->len, false, addr, addr, true);
         vectors(c->ts, e->addr, e->len);
@@ -150,11 +169,14 @@ static void request(struct call *c, const struct io_uring_sqe *e) {
     case IORING_OP_RECV:
         if (!picked) written(c, e->addr, e->len, addr);
         break;
-    case IORING_OP_WRITEV: call_iovecs(c, e->addr, e->len, true, addr, addr, true); break;
-    case IORING_OP_WRITE:
-    case IORING_OP_WRITE_FIXED:
+    case IORING_OP_WRITEV:
+    case OP_WRITEV_FIXED: call_iovecs(c, e->addr, e->len, true, addr, addr, true); break;
     case IORING_OP_SEND:
     case IORING_OP_SEND_ZC:
+        call_socket_address(c, e->off, e->addr_len, other); /* of sendto */
+        __attribute__((fallthrough));
+    case IORING_OP_WRITE:
+    case IORING_OP_WRITE_FIXED:
         if (!picked) call_reads(c, e->addr, e->len, addr, "");
         break;
     case IORING_OP_SENDMSG:
@@ -182,13 +204,23 @@ static void request(struct call *c, const struct io_uring_sqe *e) {
         if (e->addr) call_reads_string(c, e->addr, addr, "");
         written(c, e->off, STATX_BYTES, other);
         break;
+    case IORING_OP_FSETXATTR:
+    case IORING_OP_SETXATTR: attribute(c, e, true); break;
+    case IORING_OP_FGETXATTR:
+    case IORING_OP_GETXATTR: attribute(c, e, false); break;
+    case OP_BIND:
     case IORING_OP_CONNECT: call_socket_address(c, e->addr, e->off, addr); break;
     case IORING_OP_TIMEOUT:
     case IORING_OP_LINK_TIMEOUT: call_reads(c, e->addr, TIMESPEC, addr, ""); break;
+    case IORING_OP_TIMEOUT_REMOVE:
+        if (e->timeout_flags & TIMEOUT_UPDATES) call_reads(c, e->off, TIMESPEC, other, "");
+        break;
     case IORING_OP_EPOLL_CTL:
         if (e->addr) call_reads(c, e->addr, EVENT_BYTES, addr, "");
         break;
     case IORING_OP_FILES_UPDATE: call_reads(c, e->addr, e->len * 4ull, addr, ""); break;
+    case OP_EPOLL_WAIT: written(c, e->addr, (u64)e->len * EVENT_SIZE, addr); break;
+    case OP_PIPE: written(c, e->addr, 2 * sizeof n, addr); break;
     case OP_WAITID:
         if (e->off) written(c, e->off, SIGINFO_BYTES, other);
         break;
