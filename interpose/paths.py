@@ -54,6 +54,11 @@ def product(name: str) -> str:
     return path
 
 
+def symbols(stubs: str) -> str:
+    """Path of that image of stubs for debuggers: the same without lines."""
+    return product(os.path.basename(stubs).removesuffix(".so") + "-symbols.so")
+
+
 def _find(name: str) -> str:
     installed = os.path.join(_PACKAGE, "_lib", name)
     if os.path.exists(installed):

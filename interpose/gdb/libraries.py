@@ -4,6 +4,9 @@ The dynamic section's ``DT_DEBUG`` points at ``struct r_debug``, which has the f
 namespace, and from its version 2 on the next namespace (``dlmopen``); see ``<link.h>`` of the C library. The
 document is that of "Library List Format for SVR4 Targets" of GDB's manual. All of it is read from the
 program's memory, and may be anything.
+
+Before them stands the image of the functions that replace the program's, which no list has: without its names
+and unwind tables a debugger could not tell who called the function that it is in.
 """
 
 from __future__ import annotations
@@ -14,8 +17,11 @@ from xml.sax.saxutils import quoteattr
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import NamedTuple
 
     from interpose.supervisor.client import Client
+else:
+    from interpose.records import NamedTuple
 
 _AT_PHDR, _AT_PHENT, _AT_PHNUM = 3, 4, 5
 _PT_DYNAMIC, _PT_PHDR = 2, 6
@@ -31,35 +37,55 @@ _MOST = 1 << 16
 """Libraries of a namespace, program headers, words of a dynamic section: beyond, the lists are damaged."""
 _MOST_NAMESPACES = 64  # the C library has 16
 _LONGEST_NAME = 4096
+_ELF_HEADER = struct.Struct("<32xQ14xHH6x")  # where the program headers are, size of one, how many
 
 
-def document(client: Client, auxv: bytes, annex: bytes) -> bytes:
+class Own(NamedTuple):
+    """An image of ours: the file for debuggers, and where its address 0 is."""
+
+    path: str
+    base: int
+
+
+def document(client: Client, auxv: bytes, annex: bytes, own: Own | None = None) -> bytes:
     """The list as gdb wants it; empty before the dynamic linker has one, and for a static program.
 
-    :param annex: nothing, or ``start=MAP;prev=MAP``: the part of a namespace's list that begins there.
+    :param annex: nothing, or ``start=MAP;prev=MAP``: the part of a namespace's list that begins there. Newer
+        gdbs add ``lmid=ADDRESS``, that of its ``r_debug``.
     """
     words = dict(part.partition(b"=")[::2] for part in annex.split(b";") if part)
     start, previous = int(words.get(b"start", b"0"), 16), int(words.get(b"prev", b"0"), 16)
     lines = []
-    main = 0
+    main = first = 0
     if start:
-        lines = [_library(*found) for found in _maps(client, start, previous, 0)]
+        debug = int(words.get(b"lmid", b"0"), 16)
+        lines = [_library(*found) for found in _maps(client, start, previous, debug)]
     else:
-        for at, debug in enumerate(_namespaces(client, auxv)):
-            found = list(_maps(client, debug[1], 0, debug[0]))
+        for at, (debug, head) in enumerate(_namespaces(client, auxv)):
+            found = list(_maps(client, head, 0, debug))
             if at == 0 and found:
-                main = found.pop(0)[0]
+                main, first = found.pop(0)[0], debug
             lines += [_library(*one) for one in found]
-    head = f' main-lm="{main:#x}"' if main else ""
-    return f'<library-list-svr4 version="1.0"{head}>{"".join(lines)}</library-list-svr4>'.encode()
+        if own is not None and (main or not debug_field(client, auxv)):
+            # First: gdb takes the last one for the program's newest.
+            lines.insert(0, _library(own.base, own.path, own.base, _dynamic(client, own.base), first))
+    program = f' main-lm="{main:#x}"' if main else ""
+    return f'<library-list-svr4 version="1.0"{program}>{"".join(lines)}</library-list-svr4>'.encode()
 
 
 def _library(at: int, name: str, base: int, dynamic: int, debug: int) -> str:
     if not name:
         return ""
-    where = f' lmid="{debug:#x}"' if debug else ""
-    places = f'lm="{at:#x}" l_addr="{base:#x}" l_ld="{dynamic:#x}"'
-    return f"<library name={quoteattr(name)} {places}{where}/>"
+    places = f'lm="{at:#x}" l_addr="{base:#x}" l_ld="{dynamic:#x}" lmid="{debug:#x}"'
+    return f"<library name={quoteattr(name)} {places}/>"
+
+
+def _dynamic(client: Client, base: int) -> int:
+    """Where the dynamic section of the image is whose ELF header is at that address; 0: nowhere."""
+    headers, size, number = _ELF_HEADER.unpack(client.read(base, _ELF_HEADER.size) or bytes(_ELF_HEADER.size))
+    data = (client.read(base + headers, number * size) if size == _PROGRAM_HEADER.size else None) or b""
+    found = [row[3] for row in _PROGRAM_HEADER.iter_unpack(data) if row[0] == _PT_DYNAMIC]
+    return base + found[0] if found else 0
 
 
 def _maps(client: Client, at: int, previous: int, debug: int) -> Iterator[tuple[int, str, int, int, int]]:

@@ -197,9 +197,12 @@ def linker_lists(server: Server, rest: bytes) -> bytes:
 
 
 def _libraries(server: Server, annex: bytes) -> bytes | None:
-    from interpose.gdb.libraries import document
+    from interpose import paths
+    from interpose.gdb.libraries import Own, document
 
-    return document(server.supervisor.client, _auxv(server, b"") or b"", annex)
+    stubs = server.supervisor.objects.stubs()
+    own = None if stubs is None else Own(paths.symbols(stubs[0]), stubs[1])
+    return document(server.supervisor.client, _auxv(server, b"") or b"", annex, own)
 
 
 def _siginfo(server: Server, annex: bytes) -> bytes | None:

@@ -360,6 +360,14 @@ class Objects:
         """The announced mapping that has this address."""
         return self._by_address.at(addr)
 
+    def stubs(self) -> tuple[str, int] | None:
+        """Our own image in the program: its path, and where its address 0 is."""
+        for known in self._mapped:
+            if os.path.basename(known.file.path) in _OURS and (image := known.file.image()) is not None:
+                for vaddr in image.vaddrs_of_offset(known.offset):
+                    return known.file.path, known.start - vaddr
+        return None
+
     def static_program(self) -> str:
         """Path of a program without an interpreter; empty if that is a dynamic linker, executed itself."""
         own = [

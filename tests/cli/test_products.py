@@ -59,3 +59,20 @@ def test_stubs_are_a_shared_image_with_a_soname():
             "interpose-stubs"
         ]
         assert not [tag for tag in dynamic.iter_tags() if tag.entry.d_tag == "DT_NEEDED"]
+
+
+@pytest.mark.parametrize("image", [paths.STUBS, paths.HEAP_STUBS, paths.CORE_STUBS])
+def test_image_for_debuggers(image):
+    """It lies as the stubs do, without lines, and without names of what the dynamic linker calls."""
+    with open(paths.product(image), "rb") as file, open(paths.symbols(paths.product(image)), "rb") as other:
+        stubs, symbols = ELFFile(file), ELFFile(other)
+        assert [s.header for s in symbols.iter_segments()] == [s.header for s in stubs.iter_segments()]
+        assert symbols.get_section_by_name(".eh_frame") and not symbols.get_section_by_name(".debug_line")
+        places = {}
+        for symbol in stubs.get_section_by_name(".symtab").iter_symbols():
+            if symbol["st_info"]["type"] == "STT_FUNC":
+                places.setdefault(symbol["st_value"], set()).add(symbol.name)
+        kept = {s["st_value"]: s.name for s in symbols.get_section_by_name(".symtab").iter_symbols()}
+        for place, names in places.items():
+            linkers = any("_ldZhlinux" in name or name == "_vgnU_ifunc_wrapper" for name in names)
+            assert (place not in kept) if linkers else kept[place] in names

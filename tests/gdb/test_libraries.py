@@ -8,7 +8,7 @@ import xml.dom.minidom
 
 import pytest
 
-from interpose.gdb.libraries import document
+from interpose.gdb.libraries import Own, document
 
 HEADERS, DYNAMIC, DEBUG, OTHER, MAPS, NAMES = 0x1040, 0x2000, 0x3000, 0x3100, 0x4000, 0x6000
 AUXV = struct.pack("<8Q", 3, HEADERS, 4, 56, 5, 2, 0, 0)
@@ -67,6 +67,7 @@ def test_namespaces() -> None:
 def test_parts() -> None:
     m = memory()
     assert names(m, b"start=4200;prev=4100") == ["/b\ufffd??"]
+    assert b'lmid="0x3000"' in document(m, AUXV, b"lmid=3000;start=4200;prev=4100")
     assert names(m, b"start=4200;prev=4000") == []
     assert names(m, b"start=ffffffffffffffff") == []
     with pytest.raises(ValueError):
@@ -80,6 +81,23 @@ def test_nothing_there() -> None:
     assert names(m, auxv=b"") == []
     assert names(m, auxv=AUXV[:-5]) == []
     assert names(Memory()) == []
+
+
+def test_image_of_ours() -> None:
+    """It stands before the program's libraries, and is there only when they are, or never can be."""
+    m = memory()
+    m.put(0x7000 + 32, "<Q", 0x80)
+    m.put(0x7000 + 54, "<HH", 56, 1)
+    m.put(0x7080, "<IIQQQQQQ", 2, 4, 0, 0x300, 0, 48, 48, 8)
+    own = Own("/ours", 0x7000)
+    line = b'<library name="/ours" lm="0x7000" l_addr="0x7000" l_ld="0x7300" lmid="%s"/>'
+    text = document(m, AUXV, b"", own)
+    assert line % b"0x3000" in text and text.index(b"/ours") < text.index(b"/a&")
+    assert b"/ours" not in document(m, AUXV, b"start=4200;prev=4100", own)
+    assert line % b"0x0" in document(m, b"", b"", own)  # a static program
+    m.put(DYNAMIC + 24, "<Q", 0)
+    assert b"/ours" not in document(m, AUXV, b"", own)
+    assert b'l_ld="0x0"' in document(Memory(), b"", b"", own)
 
 
 def test_lists_without_an_end() -> None:
