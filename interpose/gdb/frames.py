@@ -23,6 +23,7 @@ META = 0x6D000000
 META_BLOCKS, META_POINTS, META_PCS = 0x03001000, 0x05001000, 0x09001000
 CHANNEL_MAGIC = 0x49504F53
 CHANNEL, CHANNEL_PROG = 0x7DC00000, 0x660
+STUBS = (b"interpose-stubs.so", b"interpose-heap.so", b"interpose-core.so")
 KEY_PC = 0x0000FFFFFFFFFFFF
 STATE_GPR, STATE_PC = 0x00, 0x88
 N_BLOCKS_AT, COLD_USED_AT = 8, 32  # in struct ip_meta
@@ -176,15 +177,33 @@ def add_program() -> None:
     program = _read(CHANNEL + CHANNEL_PROG, 4096).split(b"\0")[0].decode("utf-8", "surrogateescape")
     with open(program, "rb") as file:
         entry = struct.unpack_from("<Q", file.read(64), 24)[0]
-    gdb.execute(f"add-symbol-file {program} -o {_auxv_entry() - entry:#x}", to_string=True)
+    _add_symbols(program, _auxv_entry() - entry)
+
+
+def add_replacements() -> None:
+    """Symbols of the functions that replace the program's: they run as its code, from no library of its."""
+    with open(f"/proc/{gdb.selected_inferior().pid}/maps", "rb") as file:
+        for line in file:
+            words = line.rstrip(b"\n").split(None, 5)
+            name = words[-1].rpartition(b"/")[2]
+            if name in STUBS and int(words[2], 16) == 0:
+                path = words[-1].decode("utf-8", "surrogateescape")
+                _add_symbols(path, int(words[0].partition(b"-")[0], 16))
+                return
+
+
+def _add_symbols(path: str, base: int) -> None:
+    quoted = "".join(c if c.isalnum() or c in "/._-" else f"\\{c}" for c in path)
+    gdb.execute(f"add-symbol-file {quoted} -o {base:#x}", to_string=True)
 
 
 def _start(_event: object = None) -> None:
     try:
         if gdb.selected_inferior().pid:
             add_program()
+            add_replacements()
     except (gdb.error, OSError) as error:
-        gdb.write(f"interpose: no symbols of the program: {error}\n")
+        gdb.write(f"interpose: symbols are missing: {error}\n")
 
 
 def register() -> None:

@@ -70,43 +70,60 @@ def test_constants_are_those_of_the_header() -> None:
         "live", "entry"]  # fmt: skip
 
 
-@pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize("busy", [0, 1])
-@pytest.mark.parametrize("tool", TOOLS)
-def test_frames_of_the_program(tmp_path: Path, tool: str, busy: int, plain: bool) -> None:
+def shown(folder: Path, tool: str, source: str, flags: list[str], plain: bool, wanted: str) -> str:
+    """What gdb shows of the program, which writes a line and then runs (R) or sleeps (S).
+
+    :param plain: without capabilities /proc/PID/exe is the runtime, and the script finds the program.
+    """
     from interpose import paths
 
     if shutil.which("gdb") is None:
         pytest.skip("no gdb")
-    (tmp_path / "waits.c").write_text(PROGRAM)
-    built = ["gcc", "-g", "-O1", f"-DBUSY={busy}", "waits.c", "-o", "waits"]
-    subprocess.run(built, cwd=tmp_path, check=True)
-    # Without capabilities /proc/PID/exe is the runtime, and the script finds the program.
+    (folder / "waits.c").write_text(source)
+    subprocess.run(["gcc", "-g", *flags, "waits.c", "-o", "waits"], cwd=folder, check=True)
     prefix = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if plain else []
     client = subprocess.Popen(
         [*prefix, *command(f"--tool={tool}", "-q"), "./waits"],
-        cwd=tmp_path,
+        cwd=folder,
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
     try:
         assert client.stdout is not None and client.stdout.readline() == b"up\n"
-        wanted = "R" if busy else "S"
         wait_until(lambda: state(client.pid) == wanted)
         gdb = ["gdb", "-nx", "-batch", "-p", str(client.pid), "-iex", "set debuginfod enabled off"]
         asks = ["-x", paths.gdb_script(), "-ex", "backtrace", "-ex", "print global"]
         for _ in range(5):  # a busy program may just be in the runtime, between two blocks
-            shown = subprocess.run([*gdb, *asks], capture_output=True, text=True, timeout=60, cwd=tmp_path)
-            if "inner (n=" in shown.stdout:
+            done = subprocess.run([*gdb, *asks], capture_output=True, text=True, timeout=60, cwd=folder)
+            if "inner (n=" in done.stdout:
                 break
     finally:
         client.kill()
         client.wait()
         client.stdout.close()
-    if "Operation not permitted" in shown.stderr:
+    if "Operation not permitted" in done.stderr:
         pytest.skip("gdb may not attach here")
-    out = shown.stdout
-    assert "inner (n=" in out and "outer (n=" in out and "main () at waits.c" in out, out + shown.stderr
+    out = done.stdout
+    assert "inner (n=" in out and "outer (n=" in out and "main () at waits.c" in out, out + done.stderr
     assert out.index("inner (n=") < out.index("outer (n=") < out.index("main ()")
     assert "\n$1 = " in out
+    return out
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("busy", [0, 1])
+@pytest.mark.parametrize("tool", TOOLS)
+def test_frames_of_the_program(tmp_path: Path, tool: str, busy: int, plain: bool) -> None:
+    shown(tmp_path, tool, PROGRAM, ["-O1", f"-DBUSY={busy}"], plain, "R" if busy else "S")
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_frames_below_a_replaced_function(tmp_path: Path, plain: bool) -> None:
+    """Its symbols come with the script, the program's too where the folder's name has to be quoted."""
+    folder = tmp_path / "a (b"
+    folder.mkdir()
+    source = PROGRAM.replace("global = global * 3 + n", "memset(room, n, sizeof room)")
+    source = "#include <string.h>\nchar room[1 << 22];\n" + source
+    out = shown(folder, "memcheck", source, ["-O0", "-fno-builtin", "-DBUSY=1"], plain, "R")
+    assert "_memset (" in out and out.index("_memset (") < out.index("inner (n=")
