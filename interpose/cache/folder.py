@@ -126,16 +126,32 @@ class Folder:
         finally:
             os.close(fd)
 
+    def _new_file(self) -> tuple[int, str]:
+        name = f"{_TEMPORARY}{os.getpid()}-{time.time_ns()}"
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(name, flags, 0o600, dir_fd=self._fd), name
+
+    def check_writing(self) -> None:
+        """Raises :class:`CacheError` if nothing can be kept now, as :meth:`replace` does not say why."""
+        self.make()
+        try:
+            fd, name = self._new_file()
+            try:
+                os.write(fd, bytes(4096))
+            finally:
+                os.close(fd)
+                self._remove(name)
+        except OSError as error:
+            raise CacheError(f"{self.path}: {error.strerror}") from None
+
     def replace(self, name: str, fill: Callable[[int], bool]) -> bool:
         """Have ``fill`` write a file, and put that in the place of ``name``; whether that was done.
 
         ``fill`` is given a descriptor, and answers false if there was nothing to write.
         """
-        temporary = f"{_TEMPORARY}{os.getpid()}-{time.time_ns()}"
         try:
             self.make()
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            fd = os.open(temporary, flags, 0o600, dir_fd=self._fd)
+            fd, temporary = self._new_file()
         except (OSError, CacheError):
             return False
         done = False
@@ -235,7 +251,9 @@ def _check_way(path: str) -> None:
             raise CacheError(f"{path}: {error.strerror}") from None
         if status is not None:
             writable = status.st_mode & _OTHERS_WRITE and not status.st_mode & stat.S_ISVTX
-            if status.st_uid not in (0, user) or writable or not stat.S_ISDIR(status.st_mode):
+            if not stat.S_ISDIR(status.st_mode):
+                raise CacheError(f"{path}: not a folder")
+            if status.st_uid not in (0, user) or writable:
                 raise CacheError(f"{path}: others can write there")
         parent = os.path.dirname(path)
         if parent == path:

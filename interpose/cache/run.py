@@ -106,6 +106,8 @@ class Cache:
         self._log = log
         self._tells = core.verbosity > 1
         self._writes = self._may_write = core.cache == "yes"
+        if self._tells and self._writes:
+            self._tell_refusal()
         self._most_bytes = core.cache_size << 20
         options = (config.tool_name, header.config_flags, core.soname_synonyms, core.redzone_size)
         self._seed = repr(options).encode() + _this_build()
@@ -146,6 +148,13 @@ class Cache:
             if self.memo.damaged:
                 self._tell_damage(self._memo_name)
         lib.ip_keep_begin(self.memo is not None and self.memo.holds(_NOTES_JUMPS))
+
+    def _tell_refusal(self) -> None:
+        """Whether something can be added is seen when the program has ended, too late for the log."""
+        try:
+            self._folder.check_writing()
+        except CacheError as error:
+            self._log.debug(f"cache: nothing can be added: {error}")
 
     def _tell_damage(self, name: str) -> None:
         if self._tells:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -66,6 +67,27 @@ def test_where_others_can_write(place, mode, tmp_path, top):
     (tmp_path / place).chmod(mode)
     with pytest.raises(CacheError, match="others can write"):
         Folder()
+
+
+def test_what_is_no_folder_is_called_so(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(CacheError, match="not a folder"):
+        Folder()
+
+
+def test_why_nothing_can_be_kept(top, monkeypatch):
+    folder = Folder()
+    folder.check_writing()
+    assert os.listdir(top / "interpose") == []
+
+    def full(fd, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(CacheError, match="No space left"):
+        folder.check_writing()
+    assert os.listdir(top / "interpose") == []
 
 
 def test_a_link_in_the_place_of_the_folder(tmp_path, top):

@@ -594,3 +594,9 @@ def test_what_resolvers_chose_is_bound_before_they_choose(tool, cache, tmp_path)
     for letters in ("aaba", "abab", "aaaa", "bbbb", "aaaa"):
         chosen(letters)
     assert chosen("aaaa") <= asked - 3
+
+
+def test_that_nothing_can_be_added_is_said_under_v(tmp_path):
+    variables = {"XDG_CACHE_HOME": "", "HOME": str(tmp_path / "missing")}
+    assert "cache: nothing can be added: " in run("-v", "/bin/true", **variables)[2]
+    assert run("/bin/true", **variables)[2].count("cache") == 0
