@@ -82,16 +82,25 @@ def _yes_no(word: str, text: str) -> bool:
 
 
 def _poke(word: str, text: str) -> tuple[int, int, int]:
-    match = re.fullmatch(r"(\d+):(\w+)=(0x[0-9a-fA-F]+|\d+)", text)
+    match = re.fullmatch(r"([0-9]+):(\w+)=(?:0x([0-9a-fA-F]+)|([0-9]+))", text)
     if not match or match[2] not in REGISTERS:
         raise OptionError.bad(word, "Use step:register=value, as in 100:rbx=0x5")
-    return int(match[1]), REGISTERS.index(match[2]), int(match[3], 0) & NEVER
+    value = int(match[3], 16) if match[3] else int(match[4])
+    if max(int(match[1]), value) > NEVER:
+        raise OptionError.bad(word, "A number has more than 64 bits")
+    return int(match[1]), REGISTERS.index(match[2]), value
+
+
+def _place(word: str, text: str) -> str:
+    if not text:
+        raise OptionError.bad(word, "Use a function, 'entry', or an address 0x...")
+    return text
 
 
 _OWN = {
     "--start-at": ("start_at", _number),
     "--stop-at": ("stop_at", _number),
-    "--skip-until": ("skip_until", lambda word, text: text),
+    "--skip-until": ("skip_until", _place),
     "--every-block": ("every_block", _yes_no),
     "--vector-every": ("vector_every", _number),
     "--undefined-flags": ("undefined_flags", _yes_no),

@@ -272,9 +272,12 @@ def resolve_place(pair: Pair, text: str) -> int:
     """What --skip-until names: an address (0x...), a function of a file that is mapped now, or ``entry``."""
     if text.startswith("0x"):
         try:
-            return int(text, 16)
+            address = int(text, 16)
         except ValueError:
-            raise LaunchError(f"--skip-until={text}: not an address") from None
+            address = -1
+        if not 0 <= address < 1 << 64:
+            raise LaunchError(f"--skip-until={text}: not an address")
+        return address
     from interpose.elf.errors import ElfError
     from interpose.elf.image import Image
 

@@ -374,7 +374,11 @@ def test_exec_is_not_followed():
 def test_bad_input():
     for words, text in (
         (["--poke=1:xyz=3", "true"], "Use step:register=value"),
+        (["--poke=1:rax=0x10000000000000000", "true"], "more than 64 bits"),
         (["--start-at=-4", "true"], "Not a number of steps"),
+        (["--poke=18446744073709551616:rax=1", "true"], "more than 64 bits"),
+        (["--skip-until=", "true"], "Use a function"),
+        (["--skip-until=0x10000000000000000", "true"], "not an address"),
         (["--skip-until=no_such_function", "true"], "no such function"),
         (["--skip-until=0x10", "true"], "ended before it came to the place"),
         (["--no-such-option", "true"], "--no-such-option"),

@@ -113,6 +113,7 @@ def test_names():
 def test_options():
     wanted = options(["--start-at=5", "--num-callers=7", "--poke=3:r9=0x10", "prog", "--stop-at=1"])
     assert (wanted.start_at, wanted.poke) == (5, (3, lib.IP_R9, 16))
+    assert options(["--poke=3:r9=010", "prog"]).poke == (3, lib.IP_R9, 10)
     assert wanted.engine.program == ("prog", "--stop-at=1")
     core = wanted.engine.core
     assert (core.num_callers, core.single_step, core.chaining) == (7, True, False)
