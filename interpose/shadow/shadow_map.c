@@ -66,8 +66,10 @@ static void map_anon(u64 at, u64 len) {
 /* Pages that were there when they were last needed, and that nobody has unmapped since: what comes and goes most often
  * comes again between the same neighbours.  Under sh_map_lock. */
 static u64 there[64];
+_Static_assert(sizeof there / sizeof *there == 1u << (64 - 58), "there_at");
 
-static u64 *there_at(u64 page) { return &there[page / RT_PAGE % (sizeof there / sizeof *there)]; }
+/* Of a thread's stack the borders of the V bytes and those of the A bits lie powers of two apart. */
+static u64 *there_at(u64 page) { return &there[page / RT_PAGE * 0x9e3779b97f4a7c15ull >> 58]; }
 
 static void unmap_pages(u64 first, u64 last) {
     u64 n = (last - first) / RT_PAGE;
@@ -571,7 +573,8 @@ void rt_shadow_set_mapped(u64 addr, u64 len, int state) {
 static bool is_filled(u64 lo, u64 sp) {
     u64 word[32], page = RT_ROUND_UP(lo, RT_PAGE);
     u8 there;
-    if (page + RT_PAGE > sp || sys3(__NR_mincore, (long)page, RT_PAGE, (long)&there) < 0 || !(there & 1)) return false;
+    if (page + RT_PAGE > sp || !sh_is_zero(sh_v(page), sh_v(page + sizeof word))) return false;
+    if (sys3(__NR_mincore, (long)page, RT_PAGE, (long)&there) < 0 || !(there & 1)) return false;
     for (u64 at = page; at < page + RT_PAGE; at += sizeof word) {
         if (!sh_is_zero(sh_v(at), sh_v(at + sizeof word)) || rt_copy_from(word, at, sizeof word) != 0) return false;
         for (u32 i = 0; i < sizeof word / 8; i++)
