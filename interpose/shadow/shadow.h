@@ -28,15 +28,14 @@ static inline u64 sh_a(u64 a) { return (a >> 3) + IP_A_BASE; }
 
 /* Without vector registers, which are the program's on the light path. */
 static inline void sh_fill(u64 p, int c, u64 n) {
-    if (n >= 8 && n <= SH_SHORT) {
-        u64 word = (u8)c * 0x0101010101010101ull, last = p + n - 8;
-        for (; p < last; p += 8) {
-            *(volatile u64 *)p = word; /* keep it a loop, not a memset call */
-        }
-        *(volatile u64 *)last = word;
+    if (n > SH_SHORT) {
+        __asm__ volatile("rep stosb" : "+D"(p), "+c"(n) : "a"(c) : "memory");
         return;
     }
-    __asm__ volatile("rep stosb" : "+D"(p), "+c"(n) : "a"(c) : "memory");
+    u64 word = (u8)c * 0x0101010101010101ull;
+    /* volatile: a loop, not a call of memset */
+    for (; n >= 8; p += 8, n -= 8) *(volatile u64 *)p = word;
+    for (; n; p++, n--) *(volatile u8 *)p = (u8)c;
 }
 static inline void sh_copy(u64 d, u64 s, u64 n) {
     __asm__ volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n) : : "memory");

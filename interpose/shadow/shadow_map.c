@@ -277,12 +277,8 @@ static void sh_set_a(u64 addr, u64 len, int bit) {
         rt_lock(&sh_map_lock);
         range_map(p, q, fill);
         rt_unlock(&sh_map_lock);
-    } else if (q - p > 64) {
-        sh_fill(p, fill, q - p);
     } else {
-        u64 word = bit ? ~0ull : 0;
-        for (; q - p >= 8; p += 8) memcpy((void *)p, &word, 8);
-        for (; p < q; p++) *(volatile u8 *)p = fill;
+        sh_fill(p, fill, q - p);
     }
     if (tail) {
         if (bit)
@@ -498,12 +494,8 @@ static void set_v(u64 addr, u64 len, int fill) {
         rt_unlock(&sh_map_lock);
     } else if (len > SMALL_BLOCK && fill) {
         fill_by_pages(p, len, 0xff); /* it may never have been filled to its end */
-    } else if (len > 256) {
-        sh_fill(p, fill, len);
     } else {
-        u64 word = fill ? ~0ull : 0;
-        for (; len >= 8; p += 8, len -= 8) memcpy((void *)p, &word, 8);
-        for (; len; p++, len--) *(volatile u8 *)p = (u8)fill;
+        sh_fill(p, fill, len);
     }
 }
 

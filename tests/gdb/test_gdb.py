@@ -48,6 +48,7 @@ def constants() -> dict[str, object]:
 def test_constants_are_those_of_the_header() -> None:
     import struct
 
+    from interpose import paths
     from interpose.jit._native import ffi, lib
 
     c = constants()
@@ -60,6 +61,7 @@ def test_constants_are_those_of_the_header() -> None:
     assert len(packed) == 9
     assert {name: c[name] for name in packed} == {name: getattr(lib, f"IP_{name}") for name in packed}
     assert c["CHANNEL_PROG"] == ffi.offsetof("struct ip_chan", "prog")
+    assert c["STUBS"] == tuple(name.encode() for name in (paths.STUBS, paths.HEAP_STUBS, paths.CORE_STUBS))
     assert c["STATE_GPR"] == ffi.offsetof("struct tstate", "gpr")
     assert c["STATE_PC"] == ffi.offsetof("struct tstate", "pc")
     assert c["N_BLOCKS_AT"] == ffi.offsetof("struct ip_meta", "n_blocks")

@@ -617,8 +617,7 @@ struct used_arg {
 };
 
 /* The next argument that the call looks at, from number `at` on; false after the last. */
-static bool next_used(struct call *c, u32 at, struct used_arg *a) {
-    const struct rt_syscall_described *d = rt_syscall_described(c->info);
+static bool next_used(struct call *c, const struct rt_syscall_described *d, u32 at, struct used_arg *a) {
     for (a->number = at; a->number < d->n; a->number++) {
         a->is = &d->args[a->number];
         a->in_register = a->is->name;
@@ -637,8 +636,9 @@ static bool is_absent(const struct rt_syscall_arg *a, int before, const u64 args
 
 /* All registers before any memory, as Valgrind does: what is wrong is told in that order. */
 static void check_registers(struct call *c) {
+    const struct rt_syscall_described *d = rt_syscall_described(c->info);
     struct used_arg a;
-    for (u32 i = 0; next_used(c, i, &a); i = a.number + 1)
+    for (u32 i = 0; next_used(c, d, i, &a); i = a.number + 1)
         if (!a.is->conditional || sh_condition_holds(c->nr, c->args, a.number))
             check_register(c, arg_reg[a.number], is_narrow(c, a.number, a.is->kind), a.in_register);
     c->parts = NULL;
@@ -651,9 +651,10 @@ void mc_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
     uring_before(&c);
     if (ts->umask & 0xffff) check_registers(&c);
     if (is_no_file(nr, args) || only_asks(nr, args)) return;
+    const struct rt_syscall_described *d = rt_syscall_described(info);
     struct used_arg used;
     int before = RT_ARG_32;
-    for (u32 i = 0; next_used(&c, i, &used); before = (int)used.is->kind, i++) {
+    for (u32 i = 0; next_used(&c, d, i, &used); before = (int)used.is->kind, i++) {
         i = used.number;
         const struct rt_syscall_arg *a = used.is;
         const char *name = a->report[0] ? a->report : a->name;
