@@ -123,7 +123,9 @@ void rt_files_after(struct tstate *ts, long nr, const u64 args[6], long result) 
         return;
     case __NR_process_vm_writev: rt_may_write_others((u32)args[0]); return;
     case __NR_ptrace:
-        if (args[0] == TRACEME) rt_invalidate_traced(ts);
+        /* A child of vfork will soon leave this memory for good, and its tracer is this very program: what that
+         * writes there is noticed. A debugger would compare the bytes of all its code for the rest of its life. */
+        if (args[0] == TRACEME && !rt_th(ts)->vfork_child) rt_invalidate_traced(ts);
         return;
     case __NR_membarrier: /* the other threads begin with new code: blocks are left */
         if (args[0] == MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE) rt_leave_blocks(ts);
