@@ -105,6 +105,18 @@ def tell_at(fd: int) -> None:
     _stderr = fd
 
 
+def write_some(fd: int, data: memoryview | bytes) -> int:
+    """How much of it was taken, at least one byte.
+
+    Some files take nothing and give no error (``/proc/PID/mem`` of who has ended): who tries again would
+    do so for ever. That counts as no room.
+    """
+    taken = os.write(fd, data)
+    if not taken and len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return taken
+
+
 def tell(error: InterposeError, log: Log | None = None) -> None:
     """Show an error on standard error, if there is one, or where it belongs in this log, there."""
     if isinstance(error, Told):
@@ -115,7 +127,7 @@ def tell(error: InterposeError, log: Log | None = None) -> None:
     data = memoryview(error.text().encode("utf-8", "surrogateescape"))
     try:
         while data:
-            data = data[os.write(_stderr, data) :]
+            data = data[write_some(_stderr, data) :]
     except OSError:
         return  # there is nobody to tell
 

@@ -8,7 +8,7 @@ import stat
 import time
 
 from interpose import __version__, system
-from interpose.errors import ListenerError, LogError, OptionError, tell
+from interpose.errors import ListenerError, LogError, OptionError, tell, write_some
 from interpose.jit._native import lib
 from interpose.paths import absolute
 from interpose.report.given import open_with_patience
@@ -271,7 +271,7 @@ class Output:
 
     def _write_file(self, fd: int, data: memoryview) -> None:
         while data:
-            data = data[os.write(fd, data) :]
+            data = data[write_some(fd, data) :]
 
     def _write_slowly(self, fd: int, data: memoryview) -> None:
         """To a reader that may not read: wait with the program, but not for ever without it."""
@@ -290,7 +290,7 @@ class Output:
                 continue
             end = bytes(data[:_PIECE]).rfind(b"\n") + 1 if len(data) > _PIECE else len(data)
             try:
-                data = data[os.write(fd, data[: end or _PIECE]) :]
+                data = data[write_some(fd, data[: end or _PIECE]) :]
                 waited = 0.0
             except BlockingIOError:
                 continue  # the program's own setting: a descriptor shared with it may be non-blocking
@@ -353,7 +353,7 @@ class RecordOutput(Output):
         done = 0
         try:
             while done < len(data):
-                done += os.write(fd, data[done:])
+                done += write_some(fd, data[done:])
         except OSError:
             end = os.lseek(fd, 0, os.SEEK_CUR)
             if done and os.fstat(fd).st_size == end:

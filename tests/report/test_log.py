@@ -8,6 +8,7 @@ import re
 import select
 import socket
 import struct
+import subprocess
 import threading
 
 import pytest
@@ -23,6 +24,7 @@ from interpose.report.log import (
     FileNames,
     Log,
     Output,
+    RecordOutput,
     banner,
     command_words,
     open_destination,
@@ -138,6 +140,22 @@ def test_a_full_disk_is_told_once(capfd):
         log.plain("none either")
     finally:
         os.close(full)
+    told = "interpose: Cannot write the log: No space left on device; it is not complete\n"
+    assert capfd.readouterr() == ("", told)
+
+
+@pytest.mark.parametrize("kind", [Log, RecordOutput])
+def test_a_file_that_takes_nothing_is_told_once(kind, capfd):
+    child = subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE)
+    takes_nothing = os.open(f"/proc/{child.pid}/mem", os.O_WRONLY)
+    try:
+        child.communicate()
+        assert os.write(takes_nothing, b"x") == 0  # there is no such memory any more
+        log = kind(takes_nothing, 1)
+        log._write("nothing of it\n")
+        log._write("nor of it\n")
+    finally:
+        os.close(takes_nothing)
     told = "interpose: Cannot write the log: No space left on device; it is not complete\n"
     assert capfd.readouterr() == ("", told)
 
