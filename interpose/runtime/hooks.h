@@ -66,10 +66,12 @@ void rt_hook_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi);
 bool rt_hook_stack_region(u64 sp, u64 *lo, u64 *hi, bool *takes);
 /* The program names a stack of its own, or forgets one. */
 void rt_hook_stack_named(u64 lo, u64 hi, bool known);
-/* RSP has changed outside of translated code: within its frame's stack; to what may be another one; from a handler
- * back to what it interrupted, whose red zone stays (there: the handler's frame lies right below that). */
+/* RSP has changed outside of translated code: within its frame's stack; to what may be another one; the
+ * same, and the red zone there stays; from a handler back to what it interrupted, whose red zone stays (there: the
+ * handler's frame lies right below that). */
 void rt_hook_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp);
 void rt_hook_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp);
+void rt_hook_stack_restored(struct tstate *ts, u64 old_sp, u64 new_sp);
 void rt_hook_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp, bool there);
 
 /* ---- Instructions ---------------------------------------------------------------- */

@@ -27,6 +27,7 @@ NOTHING bool rt_hook_stack_region(u64 sp, u64 *lo, u64 *hi, bool *takes) { retur
 NOTHING void rt_hook_stack_named(u64 lo, u64 hi, bool known) {}
 NOTHING void rt_hook_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp) {}
 NOTHING void rt_hook_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp) {}
+NOTHING void rt_hook_stack_restored(struct tstate *ts, u64 old_sp, u64 new_sp) {}
 NOTHING void rt_hook_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp, bool there) {}
 NOTHING void rt_hook_instruction(struct tstate *ts, const struct ip_insn *in) {}
 NOTHING void rt_hook_bad_jump(struct tstate *ts, u64 pc, u64 ret) {}

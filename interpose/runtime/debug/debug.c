@@ -102,7 +102,10 @@ static void define(struct tstate *ts, u64 changed, u64 old_sp) {
     }
     u64 sp = ts->gpr[IP_RSP];
     if (sp == old_sp) return;
-    rt_hook_stack_loaded(ts, old_sp, sp);
+    if (sp > old_sp) /* after a call of the debugger's, to a function that may use its red zone */
+        rt_hook_stack_restored(ts, old_sp, sp);
+    else
+        rt_hook_stack_loaded(ts, old_sp, sp);
     /* What a debugger has put there, before it made room for it: arguments, a return address. */
     if (sp < old_sp && old_sp - sp <= MOST_PUSHED) rt_hook_written(sp, old_sp - sp);
 }

@@ -81,6 +81,9 @@ void rt_hook_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp) {
 void rt_hook_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp) {
     if (on()) rt_stack_loaded(ts, old_sp, new_sp);
 }
+void rt_hook_stack_restored(struct tstate *ts, u64 old_sp, u64 new_sp) {
+    if (on()) rt_stack_restored(ts, old_sp, new_sp);
+}
 void rt_hook_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp, bool there) {
     if (on()) rt_stack_returned(ts, old_sp, new_sp, there);
 }
