@@ -117,6 +117,13 @@ def write_some(fd: int, data: memoryview | bytes) -> int:
     return taken
 
 
+def write_all(fd: int, data: memoryview | bytes) -> None:
+    """All of it, however much the other side takes at once."""
+    left = memoryview(data)
+    while left:
+        left = left[write_some(fd, left) :]
+
+
 def tell(error: InterposeError, log: Log | None = None) -> None:
     """Show an error on standard error, if there is one, or where it belongs in this log, there."""
     if isinstance(error, Told):
@@ -124,10 +131,8 @@ def tell(error: InterposeError, log: Log | None = None) -> None:
     if log is not None and error.in_log:
         log.unmarked(error.text())
         return
-    data = memoryview(error.text().encode("utf-8", "surrogateescape"))
     try:
-        while data:
-            data = data[write_some(_stderr, data) :]
+        write_all(_stderr, error.text().encode("utf-8", "surrogateescape"))
     except OSError:
         return  # there is nobody to tell
 

@@ -9,6 +9,7 @@ from interpose import __version__, system
 from interpose.cache.digest import digest
 from interpose.cache.folder import CacheError, Folder
 from interpose.cache.memo import MOST_BYTES, Memo
+from interpose.errors import write_all
 from interpose.jit._native import lib
 from interpose.ranges import Ranges
 
@@ -228,8 +229,13 @@ class Cache:
         if present is not None:
             memo.take(present)  # another run may have added to it meanwhile
         data = memo.contents()
+
+        def fill(fd: int) -> bool:
+            write_all(fd, data)
+            return True
+
         if len(data) <= MOST_BYTES:
-            self._folder.replace(self._memo_name, lambda fd: _write_all(fd, data))
+            self._folder.replace(self._memo_name, fill)
 
     def _write_segment(self, segment: Segment) -> None:
         def fill(fd: int) -> bool:
@@ -237,13 +243,6 @@ class Cache:
             return bool(lib.ip_keep_save(segment.start, segment.end, old, fd) > 0)
 
         self._folder.replace(segment.name, fill)
-
-
-def _write_all(fd: int, data: bytes) -> bool:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
-    return True
 
 
 RECENT_NS = 2_000_000_000

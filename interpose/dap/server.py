@@ -18,6 +18,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from interpose.errors import write_all
+
 from . import memory
 from .gdb import Gdb, GdbError
 from .guard import Guard
@@ -114,9 +116,7 @@ class Server:
 
     def _send(self, message: dict[str, Any]) -> None:
         self._seq += 1
-        data = frame({"seq": self._seq, **message})
-        while data:
-            data = data[os.write(1, data) :]
+        write_all(1, frame({"seq": self._seq, **message}))
 
     def event(self, name: str, body: dict[str, Any] | None = None) -> None:
         """Tell the editor."""

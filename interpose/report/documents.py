@@ -13,7 +13,7 @@ import os
 import stat
 
 from interpose import system
-from interpose.errors import InterposeError, write_some
+from interpose.errors import InterposeError, write_all
 
 from .log import FileNames, open_destination
 
@@ -62,8 +62,7 @@ class Document:
             if self._serving != os.getpid():
                 self._serving = os.getpid()
                 fcntl.lockf(self._records, fcntl.LOCK_SH, 1, _SERVES)
-            while line:
-                line = line[write_some(self._records, line) :]
+            write_all(self._records, line)
 
     def of_child(self, names: FileNames) -> Document:
         """The one of a further process of this supervisor's; raises as the log."""
@@ -97,8 +96,7 @@ class Document:
                 content = self._render()
                 if can_be_replaced:
                     os.ftruncate(self._out, 0)
-                while content:
-                    content = content[write_some(self._out, content) :]
+                write_all(self._out, content)
         finally:
             with contextlib.suppress(OSError):
                 fcntl.lockf(self._records, fcntl.LOCK_UN, 1, _ASKS)

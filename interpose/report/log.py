@@ -8,7 +8,7 @@ import stat
 import time
 
 from interpose import __version__, system
-from interpose.errors import ListenerError, LogError, OptionError, tell, write_some
+from interpose.errors import ListenerError, LogError, OptionError, tell, write_all, write_some
 from interpose.jit._native import lib
 from interpose.paths import absolute
 from interpose.report.given import open_with_patience
@@ -270,8 +270,7 @@ class Output:
             tell(LogError(f"Cannot write the {self.what}: {error.strerror}; it is not complete"))
 
     def _write_file(self, fd: int, data: memoryview) -> None:
-        while data:
-            data = data[write_some(fd, data) :]
+        write_all(fd, data)
 
     def _write_slowly(self, fd: int, data: memoryview) -> None:
         """To a reader that may not read: wait with the program, but not for ever without it."""

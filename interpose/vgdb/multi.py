@@ -13,11 +13,12 @@ import subprocess
 import time
 
 from interpose.console import start_words
+from interpose.errors import write_all
 from interpose.gdb.packets import FEATURES, MUTUAL, NEWBORN, OK, PACKET_SIZE, Reader, Signal, frame
 
 from .found import search
 from .link import Link
-from .voice import VgdbError, Voice, write_all
+from .voice import VgdbError, Voice
 from .wishes import Wishes
 
 _PIECE = 1 << 16

@@ -8,9 +8,11 @@ import select
 import signal
 import socket
 
+from interpose.errors import write_all
+
 from .found import Place
 from .link import Link
-from .voice import VgdbError, Voice, write_all
+from .voice import VgdbError, Voice
 
 _PIECE = 1 << 16
 _LOOK_MS = 1000

@@ -7,17 +7,11 @@ import os
 import time
 
 from interpose.console import output_errors
+from interpose.errors import write_all
 
 
 class VgdbError(Exception):
     """Ends the command with status 1; the text says why."""
-
-
-def write_all(fd: int, data: bytes) -> None:
-    """All of it, however much the other side takes at once."""
-    left = memoryview(data)
-    while left:
-        left = left[os.write(fd, left) :]
 
 
 def write_output(data: bytes) -> None:

@@ -132,6 +132,9 @@ def test_a_closed_pipe_is_silent(pipe, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+NO_ROOM = "interpose: Cannot write the log: No space left on device; it is not complete\n"
+
+
 def test_a_full_disk_is_told_once(capfd):
     full = os.open("/dev/full", os.O_WRONLY)
     try:
@@ -140,8 +143,7 @@ def test_a_full_disk_is_told_once(capfd):
         log.plain("none either")
     finally:
         os.close(full)
-    told = "interpose: Cannot write the log: No space left on device; it is not complete\n"
-    assert capfd.readouterr() == ("", told)
+    assert capfd.readouterr() == ("", NO_ROOM)
 
 
 @pytest.mark.parametrize("kind", [Log, RecordOutput])
@@ -156,8 +158,7 @@ def test_a_file_that_takes_nothing_is_told_once(kind, capfd):
         log._write("nor of it\n")
     finally:
         os.close(takes_nothing)
-    told = "interpose: Cannot write the log: No space left on device; it is not complete\n"
-    assert capfd.readouterr() == ("", told)
+    assert capfd.readouterr() == ("", NO_ROOM)
 
 
 def test_non_blocking_destination_loses_nothing(pipe):

@@ -101,13 +101,13 @@ static void define(struct tstate *ts, u64 changed, u64 old_sp) {
         ts->umask &= ~(1ull << IP_U_FLAGS);
     }
     u64 sp = ts->gpr[IP_RSP];
-    if (sp == old_sp) return;
-    if (sp > old_sp) /* after a call of the debugger's, to a function that may use its red zone */
+    if (sp > old_sp) { /* after a call of the debugger's, to a function that may use its red zone */
         rt_hook_stack_restored(ts, old_sp, sp);
-    else
+    } else if (sp < old_sp) {
         rt_hook_stack_loaded(ts, old_sp, sp);
-    /* What a debugger has put there, before it made room for it: arguments, a return address. */
-    if (sp < old_sp && old_sp - sp <= MOST_PUSHED) rt_hook_written(sp, old_sp - sp);
+        /* What a debugger has put there, before it made room for it: arguments, a return address. */
+        if (old_sp - sp <= MOST_PUSHED) rt_hook_written(sp, old_sp - sp);
+    }
 }
 
 static void take(struct tstate *ts, const struct ip_debug_state *d) {
