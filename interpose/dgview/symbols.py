@@ -10,7 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from interpose.elf.errors import ElfError
-from interpose.elf.image import PF_X
+from interpose.elf.headers import PF_X
 from interpose.elf.symbolizer import ObjectFile, Symbolizer
 from interpose.formats.datagrind.bulk import Mark, Trace
 from interpose.formats.datagrind.records import TextAvma

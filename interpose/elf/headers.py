@@ -9,8 +9,10 @@ import struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from typing import TypeVar
 
+    Row = TypeVar("Row", bound=tuple[int, ...])
     Read = Callable[[int, int, str], bytes]
     """Bytes at an offset, as many as asked for; the word says what they are, for the error of its owner."""
 
@@ -19,6 +21,7 @@ ELFCLASS64, ELFDATA2LSB, EV_CURRENT = 2, 1, 1
 ET_EXEC, ET_DYN = 2, 3
 EM_X86_64 = 62
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE = 1, 2, 3, 4
+PF_X, PF_W, PF_R = 1, 2, 4
 SHT_SYMTAB, SHT_STRTAB, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 3, 7, 8, 11
 SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED = 1, 2, 4, 0x800
 SHN_UNDEF, SHN_LORESERVE, SHN_ABS, SHN_XINDEX = 0, 0xFF00, 0xFFF1, 0xFFFF
@@ -29,6 +32,7 @@ _EHDR = struct.Struct("<16sHHIQQQIHHHHHH")
 _PHDR = struct.Struct("<IIQQQQQQ")
 _SHDR = struct.Struct("<IIQQQQIIQQ")
 _NOTE = struct.Struct("<III")
+_PAGE = 0xFFF
 
 
 class HeaderError(Exception):
@@ -112,6 +116,23 @@ class Headers:
         if names_index >= len(rows):
             raise HeaderError(f"section name table {names_index} of {len(rows)} does not exist")
         return rows, self._read(rows[names_index][4], rows[names_index][5], "section name table")
+
+
+def places_of_offset(segments: Iterable[Row], offset: int) -> list[tuple[int, Row]]:
+    """Link-time addresses at which a loader may map the page at file ``offset`` as code, likeliest first.
+
+    LLVM's linker lets segments begin and end within a page of the file, which is then mapped for each of
+    them: what is executable decides.
+
+    :param segments: the program headers of what is loaded, each of which is answered with its addresses.
+    """
+    found: list[tuple[bool, bool, int, Row]] = []
+    for row in segments:
+        _, flags, at, vaddr, _, filesz, *_ = row
+        start = at & ~_PAGE
+        if start <= offset < at + max(filesz, 1):
+            found.append((not flags & PF_X, start != offset, (vaddr & ~_PAGE) + offset - start, row))
+    return [(address, row) for _, _, address, row in sorted(found, key=lambda one: one[:2])]
 
 
 def build_id(notes: bytes) -> str | None:

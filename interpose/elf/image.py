@@ -13,6 +13,7 @@ import struct
 from interpose.elf.errors import ElfError
 from interpose.elf.headers import (
     ET_EXEC,
+    PF_X,
     PT_DYNAMIC,
     PT_INTERP,
     PT_LOAD,
@@ -28,6 +29,7 @@ from interpose.elf.headers import (
     HeaderError,
     Headers,
     build_id,
+    places_of_offset,
 )
 from interpose.elf.openfile import OpenFile
 
@@ -40,7 +42,6 @@ else:
     from interpose.plain import cached_property
     from interpose.records import NamedTuple
 
-PF_X, PF_W, PF_R = 1, 2, 4
 SHT_GNU_VERDEF, SHT_GNU_VERNEED, SHT_GNU_VERSYM = 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
 STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_SECTION, STT_FILE = range(5)
 STT_COMMON, STT_TLS, STT_GNU_IFUNC = 5, 6, 10
@@ -239,31 +240,18 @@ class Image:
         return sorted(found)
 
     def vaddrs_of_offset(self, offset: int) -> list[int]:
-        """Link-time addresses at which a loader may map the page at file `offset` as code, likeliest first.
-
-        LLVM's linker lets segments begin and end within a page of the file, which is then mapped for each of
-        them: what is executable decides.
-        """
-        return [address for address, _ in self._places_of_offset(offset)]
+        """See :func:`interpose.elf.headers.places_of_offset`."""
+        return [address for address, _ in places_of_offset(self.load_segments, offset)]
 
     def code_after(self, offset: int) -> int | None:
         """How many bytes from the page at file `offset` on are its segment's, in whole pages; None: no code.
 
         The dynamic linker maps an object with its first segment's protection, and puts the others on top.
         """
-        for address, header in self._places_of_offset(offset)[:1]:
+        for address, header in places_of_offset(self.load_segments, offset)[:1]:
             if header.flags & PF_X:
                 return ((header.vaddr + header.memsz + _PAGE) & ~_PAGE) - address
         return None
-
-    def _places_of_offset(self, offset: int) -> list[tuple[int, ProgramHeader]]:
-        found: list[tuple[bool, bool, int, ProgramHeader]] = []
-        for header in self.load_segments:
-            start = header.offset & ~_PAGE
-            if start <= offset < header.offset + max(header.filesz, 1):
-                address = (header.vaddr & ~_PAGE) + offset - start
-                found.append((not header.flags & PF_X, start != offset, address, header))
-        return [row[2:] for row in sorted(found, key=lambda row: row[:2])]
 
     # -- dynamic section and notes ------------------------------------------------------------
 

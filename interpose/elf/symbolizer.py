@@ -10,7 +10,8 @@ import posixpath
 
 from interpose.elf.demangle import demangle, is_mangled, short_name, z_decoded
 from interpose.elf.errors import ElfError
-from interpose.elf.image import PF_W, PF_X, Image, ProgramHeader
+from interpose.elf.headers import PF_X
+from interpose.elf.image import Image, ProgramHeader
 from interpose.elf.lines import LineTable, SourceLine
 from interpose.elf.openfile import OpenFile
 from interpose.elf.pieces import Piece, Pieces
@@ -515,18 +516,6 @@ class Symbolizer:
         loaded = self._object_at(pc) if self._mapping_at(pc) is not None else None
         variables = loaded.file.variables if loaded is not None else None
         return None if loaded is None or variables is None else (variables, loaded.bias)
-
-    def data_segment_in(self, start: int, end: int) -> tuple[int, int] | None:
-        """The part of a mapping that its object's file declares writable."""
-        loaded = self._object_at(end - 1)
-        if loaded is None or loaded.file.image is None:
-            return None
-        for segment in loaded.file.image.load_segments:
-            first = (segment.vaddr & -4096) + loaded.bias
-            last = segment.vaddr + segment.memsz + loaded.bias
-            if segment.flags & PF_W and first < end and start < last:
-                return max(first, start), min(last, end)
-        return None
 
     def section_of(self, addr: int) -> tuple[str, str] | None:
         """("Text" | "Data" | "BSS" | "GOT" | "PLT" | "GOTPLT" | "OPD", object path) of `addr`.

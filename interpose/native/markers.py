@@ -8,7 +8,7 @@ something here.
 from __future__ import annotations
 
 from interpose.elf.errors import ElfError
-from interpose.elf.image import PF_X
+from interpose.elf.headers import PF_X
 from interpose.native.wire import CALL, NRADDR
 
 TYPE_CHECKING = False

@@ -6,7 +6,8 @@ import os
 
 from interpose import paths
 from interpose.elf.errors import ElfError
-from interpose.elf.image import PF_X, Image
+from interpose.elf.headers import PF_X
+from interpose.elf.image import Image
 from interpose.elf.symtab import function_symbols
 from interpose.jit._native import ffi, lib
 from interpose.native.markers import markers

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from interpose.elf.headers import PT_LOAD, HeaderError, Headers
 from interpose.elf.names import NameTables
 from interpose.elf.openfile import OpenFile
 
@@ -46,6 +47,27 @@ class KnownFile:
         if self._file is None or not is_settled(max(self._file.identity[3:5])):
             return None
         return repr((self.path, self._file.identity)).encode("utf-8", "surrogateescape")
+
+    @cached_property
+    def load_segments(self) -> list[tuple[int, ...]]:
+        """Its program headers of what is loaded (:meth:`Headers.program_headers`), without all the rest of
+        :meth:`image`; none if it is gone or no ELF file of ours."""
+        file = self._file
+        if file is None:
+            return []
+
+        def read(offset: int, size: int, what: str) -> bytes:
+            data = file.read(offset, size)
+            if len(data) < size:
+                raise HeaderError(f"{what} was cut off")
+            return data
+
+        try:
+            headers = Headers(read)
+            rows = headers.program_headers() if headers.is_elf and headers.is_x86_64 else []
+        except (OSError, OverflowError, HeaderError):
+            return []
+        return [row for row in rows if row[0] == PT_LOAD]
 
     def debug_places(self) -> list[str]:
         """Where a debug file of it would be looked for."""

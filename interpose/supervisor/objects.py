@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 
 from interpose import paths, tools
+from interpose.elf.headers import PF_W, places_of_offset
 from interpose.elf.pieces import Pieces
 from interpose.errors import MissingTextError
 from interpose.jit._native import lib
@@ -15,7 +16,7 @@ from interpose.supervisor.recall import BOUND, KEEPS_STACK, RESOLVED, UNBOUND, R
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from interpose.cache.memo import Memo
     from interpose.elf.debuginfod import Servers
@@ -55,6 +56,15 @@ class Mapped:
         image = self.file.image()
         code = None if image is None else image.code_after(self.offset)
         return code is not None and self.start + code <= addr
+
+    def data_segments(self) -> Iterator[tuple[int, int]]:
+        """Where its file declares memory writable, from the beginning of a page on."""
+        segments = self.file.load_segments
+        for address, _ in places_of_offset(segments, self.offset)[:1]:
+            bias = self.start - address
+            for _, flags, _, vaddr, _, _, size, _ in segments:
+                if flags & PF_W:
+                    yield (vaddr & -4096) + bias, vaddr + size + bias
 
 
 class Objects:
@@ -359,6 +369,10 @@ class Objects:
     def mapped_at(self, addr: int) -> Mapped | None:
         """The announced mapping that has this address."""
         return self._by_address.at(addr)
+
+    def data_segments(self) -> list[tuple[int, int]]:
+        """Where the objects' files declare memory writable, by address; no symbolizer is made for that."""
+        return sorted({segment for known in self._mapped for segment in known.data_segments()})
 
     def stubs(self) -> tuple[str, int] | None:
         """Our own image in the program: its path, and where its address 0 is."""

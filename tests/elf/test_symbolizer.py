@@ -13,7 +13,8 @@ import pytest
 from elf.helpers import C_SOURCE, CXX_SOURCE, libraries, line_of, map_image, symbol_of
 
 from interpose.elf.debugfile import find_debug_image
-from interpose.elf.image import PF_X, Image
+from interpose.elf.headers import PF_X
+from interpose.elf.image import Image
 from interpose.elf.symbolizer import Frame, Symbolizer
 from interpose.report.stack import StackOptions, StackResolver, describe_frame
 

@@ -58,7 +58,7 @@ static bool leave_own_file(void) {
         long prot = (segs[i].p_flags & PF_R ? PROT_READ : 0) | (segs[i].p_flags & PF_W ? PROT_WRITE : 0) |
                     (segs[i].p_flags & PF_X ? PROT_EXEC : 0);
         if (segs[i].p_type != PT_LOAD || segs[i].p_filesz == 0) continue;
-        long copy = rt_own_map(len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+        long copy = rt_own_map(len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1);
         ok = copy > 0;
         if (!ok) break;
         memcpy((void *)copy, (const void *)lo, len);

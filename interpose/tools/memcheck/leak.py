@@ -13,6 +13,7 @@ import struct
 
 from interpose.jit._native import ffi, lib
 from interpose.plain import cached_property
+from interpose.words import Words
 
 from .blocks import Blocks
 from .heap import HeapBlock
@@ -21,7 +22,6 @@ from .options import LEAK_HEURISTICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from array import array as Words
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from enum import IntEnum
     from typing import Any, NamedTuple, Protocol
@@ -151,8 +151,6 @@ class LeakSearch:
         Where each object has a header (Python's collector), nearly all blocks are pointed into; to ask for
         each took most of a search.
         """
-        from array import array as Words
-
         walk, n = self._walk, len(self.blocks)
         inner, addrs = ffi.new("uint32_t[]", n), ffi.new("uint64_t[]", n)
         count = lib.ip_leak_inner(walk, inner, addrs)
@@ -323,8 +321,6 @@ def _decoded(hits: Words[int]) -> Iterator[Hit]:
 
 def rows_of(hits: Iterable[Hit]) -> Words[int]:
     """``struct ip_hit`` of pointers."""
-    from array import array as Words
-
     rows = Words("Q")
     for hit in hits:
         holder = _NO_HOLDER if hit.holder < 0 else hit.holder
@@ -337,8 +333,6 @@ def find_hits(blocks: Blocks, memory: LeakMemory) -> tuple[Words[int], int]:
 
     Most of them lie in dead memory, so they stay rows of ``struct ip_hit`` until they are known to count.
     """
-    from array import array as Words
-
     scanner = make_scanner(blocks)
     hits = Words("Q")
     checked = 0
@@ -369,8 +363,6 @@ def _copies(memory: LeakMemory, start: int, end: int) -> Iterator[tuple[int, byt
 
 def make_scanner(blocks: Blocks) -> Callable[[int, bytes], Words[int]]:
     """What finds the pointers into the blocks in a copy of memory that begins at an address."""
-    from array import array as Words
-
     if not blocks:
         return lambda base, data: Words("Q")
     ranges = ffi.new("struct ip_range[]", len(blocks))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 
 from interpose.jit._native import ffi, lib
 from interpose.report.places import Segment, StackPosition
 from interpose.supervisor.mappings import PROT_EXEC, PROT_READ, PROT_WRITE
+from interpose.words import Words
 
 from .addrinfo import ClientBlock, DataSymbol, Section, Variable
 from .heap import CHUNKS, NESTED_MORE, AllocKind, BlockMap, HeapBlock
@@ -216,14 +218,16 @@ class ClientSpace:
         Data made read-only after relocation may: start-up code of a static program allocates before.
         """
         found = []
+        data = self._supervisor.objects.data_segments()
+        ends = [end for _, end in data]
         for mapping in self._reader.mappings():
             access = mapping.prot & (PROT_READ | PROT_WRITE)
             if access == PROT_READ | PROT_WRITE:
                 found += self._written(mapping)
             elif mapping.prot == PROT_READ and mapping.kind == "file":
-                part = self._supervisor.symbolizer.data_segment_in(mapping.lo, mapping.hi)
-                if part is not None:
-                    found.append(part)
+                at = bisect_right(ends, mapping.lo)
+                if at < len(data) and data[at][0] < mapping.hi:
+                    found.append((max(data[at][0], mapping.lo), min(ends[at], mapping.hi)))
         return found
 
     def readable(self) -> Iterable[tuple[int, int]]:
@@ -242,17 +246,13 @@ class ClientSpace:
         """A V byte of zero means addressable and defined; without V bits (--instrument=no) all counts."""
         good = bytearray(b"\1") * len(addrs)
         if self._supervisor.session.memory.header.config_flags & lib.IP_C_SHADOW:
-            from array import array
-
-            words = ffi.from_buffer("uint64_t[]", array("Q", addrs))
+            words = ffi.from_buffer("uint64_t[]", Words("Q", addrs))
             memory = self._supervisor.client.memory_fd()
             lib.ip_valid_words(memory, lib.IP_V_CONST, words, len(addrs), ffi.from_buffer("uint8_t[]", good))
         return good
 
     def read_words(self, addrs: Sequence[int]) -> Sequence[int]:
-        from array import array
-
-        wanted, words = array("Q", addrs), array("Q", bytes(8 * len(addrs)))
+        wanted, words = Words("Q", addrs), Words("Q", bytes(8 * len(addrs)))
         memory = self._supervisor.client.memory_fd()
         lib.ip_read_words(
             memory, ffi.from_buffer("uint64_t[]", wanted), len(addrs), ffi.from_buffer("uint64_t[]", words)
