@@ -16,9 +16,15 @@ from interpose.errors import InterposeError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import suppress
+else:
+    from interpose.plain import suppress
 
 _TEMPORARY = ".new-"
-_STALE_SECONDS = 600  # a temporary file that is as old has no writer any more
+_STALE_SECONDS = (
+    600  # a temporary file that is as old has no writer any more; and how often those are looked for
+)
+_TOTAL_BYTES = 64  # of the lock file: what all files have together, and since when that was added up
 _USED_AGAIN_SECONDS = 3600  # how exactly the last use of a file is noted
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _PATIENCE_SECONDS = 2.0  # for another run that writes
@@ -43,6 +49,7 @@ class Folder:
             raise CacheError(f"{top}: not an absolute path")
         self.path = os.path.join(os.path.realpath(top), "interpose")
         self._fd = -1
+        self._added = 0
         _check_way(os.path.dirname(self.path))
         self._open()
 
@@ -158,10 +165,12 @@ class Folder:
         try:
             try:
                 done = fill(fd)
+                size = os.fstat(fd).st_size
             finally:
                 os.close(fd)
             if done:
                 os.rename(temporary, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+                self._added += size
         except OSError:  # a full disk
             done = False
         finally:
@@ -215,8 +224,32 @@ class Folder:
         gone = [status.st_size for name, status in self.files() if self._remove(name)]
         return len(gone), sum(gone)
 
-    def tidy(self, most: int) -> None:
-        """Remove what killed writers left, and, beyond ``most`` bytes, what was not used for longest."""
+    def unlock(self, lock: int, most: int) -> None:
+        """Writing is done; :meth:`tidy` if there may be more than ``most`` bytes, or nobody has for a while.
+
+        A look at each file takes as much time as a short run, where thousands are kept.
+        """
+        now = int(time.time())
+        try:
+            total, since = map(int, os.pread(lock, _TOTAL_BYTES, 0).split())
+        except (OSError, ValueError):
+            total, since = most, 0
+        total += self._added  # what these have replaced is counted until they are added up again
+        self._added = 0
+        if total > most or not since <= now < since + _STALE_SECONDS:
+            total, since = self.tidy(most), now
+        try:
+            os.pwrite(lock, (b"%d %d\n" % (total, since)).rjust(_TOTAL_BYTES), 0)
+        except OSError:  # a full disk: the next one looks at the files
+            with suppress(OSError):
+                os.ftruncate(lock, 0)
+        os.close(lock)
+
+    def tidy(self, most: int) -> int:
+        """Remove what killed writers left, and, beyond ``most`` bytes, what was not used for longest.
+
+        How many bytes there are then.
+        """
         now = time.time()
         kept = []
         for name, status in self.files():
@@ -230,6 +263,7 @@ class Folder:
                 break
             self._remove(name)
             total -= size
+        return total
 
 
 def _note_use(fd: int) -> None:

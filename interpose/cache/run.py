@@ -216,8 +216,7 @@ class Cache:
             self._write_memo(memo)
         for segment in grown:
             self._write_segment(segment)
-        self._folder.tidy(self._most_bytes)
-        os.close(lock)
+        self._folder.unlock(lock, self._most_bytes)
 
     @staticmethod
     def _is_worth(segment: Segment) -> bool:

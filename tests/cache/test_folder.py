@@ -172,6 +172,44 @@ def test_what_was_not_used_for_longest_goes_first(top):
     assert sorted(os.listdir(top / "interpose")) == ["long-ago", "now"]
 
 
+def added(folder, name, size, most):
+    """Whether the files were looked at behind a file of that size."""
+    looked = []
+    tidy = folder.tidy
+    folder.tidy = lambda most: looked.append(most) or tidy(most)
+    lock = folder.lock()
+    put(folder, name, b"x" * size)
+    folder.unlock(lock, most)
+    del folder.tidy
+    return bool(looked)
+
+
+def test_files_are_looked_at_where_there_may_be_too_many(top, monkeypatch):
+    """Thousands of them take longer than a short run."""
+    folder = Folder()
+    assert added(folder, "first", 1000, 2500), "nobody has yet"
+    assert not added(folder, "second", 1000, 2500)
+    assert not added(Folder(), "third", 400, 2500)
+    assert added(folder, "fourth", 1000, 2500)
+    assert sorted(os.listdir(top / "interpose")) == [".lock", "fourth", "second", "third"]
+    assert not added(folder, "second", 50, 2500)
+    for seconds, looks in ((500, False), (700, True), (-5, True)):
+        now = time.time() + seconds
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        assert added(folder, "second", 1, 2500) is looks
+        monkeypatch.undo()
+        monkeypatch.setenv("XDG_CACHE_HOME", str(top))
+
+
+@pytest.mark.parametrize("text", [b"", b"much", b"1 2 3", b"-5 99999999999999999999", b"\xff" * 64])
+def test_a_lock_that_says_nonsense(top, text):
+    folder = Folder()
+    put(folder, "file", b"x" * 1000)
+    (top / "interpose" / ".lock").write_bytes(text)
+    assert added(folder, "other", 1000, 1500)
+    assert not added(folder, "other", 100, 1500)
+
+
 def test_one_writer_after_the_other(top, monkeypatch):
     monkeypatch.setattr("interpose.cache.folder._PATIENCE_SECONDS", 0.05)
     first = Folder().lock()

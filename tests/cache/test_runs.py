@@ -503,6 +503,33 @@ def test_a_folder_of_others_is_said_under_v(cache):
     assert code == 1 and "others can write" in err
 
 
+NUMBERS = "getpid getppid getuid geteuid getgid getegid getpgrp clock rand random lrand48 mrand48".split()
+OF_ONE = "abs labs llabs ffs ffsl toascii isatty isalpha isdigit isspace toupper tolower l64a getsid".split()
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_what_cannot_be_added_is_not_written_again(tool, cache, tmp_path):
+    """Entries of linkage tables, which are made anew in each run once they are bound.
+
+    What else is new in a run depends on who comes first: one of some has too little to write.
+    """
+    names = [(name, "") for name in NUMBERS] + [(name, "7") for name in OF_ONE]
+    declared = "".join(f"long {name}({'long' if of else 'void'});\n" for name, of in names)
+    calls = "".join(f"        {name}({of});\n" for name, of in names)
+    text = f"{declared}int main(void) {{\n    for (int i = 0; i < 3; i++) {{\n{calls}    }}\n}}\n"
+    program = compiled(tmp_path, "bound", text, "-fno-builtin", "-no-pie", "-Wl,-z,lazy")
+    while not is_settled(program.stat().st_ctime_ns):  # until then nothing is remembered of it
+        time.sleep(0.1)
+    run(f"--tool={tool}", "-q", program)
+    begun = []
+    while not begun or (begun[-1] and len(begun) < 10):
+        before = cache.stat().st_mtime_ns
+        made, kept = counts(run(f"--tool={tool}", "--stats=yes", program)[2])
+        assert made > len(names) and kept > made
+        begun.append(cache.stat().st_mtime_ns != before)
+    assert not begun[-1], "each run began a file"
+
+
 def test_the_size_has_a_limit(cache):
     for program in ("/bin/true", "/bin/ls", "/bin/cat"):
         run("-q", "--cache-size=1", program, "/dev/null")
