@@ -28,7 +28,8 @@ def bind(service: HookService, redir: RedirState, stubs: CodeObject) -> Change:
         raise LaunchError(f"the installation is incomplete: {stubs.path} has no entries for hooks")
     service.bound_at(table, common)
     owner, found = rules(service.registry, table)
-    found.append((RedirectName(Kind.WRAP, "*", UNWINDER[1]), find_fde, UNWINDER[0]))
+    # First: a hook in its place would leave exceptions without the way through all the others.
+    found.insert(0, (RedirectName(Kind.WRAP, "*", UNWINDER[1]), find_fde, UNWINDER[0]))
     return redir.add_rules(owner, found, stubs)
 
 
@@ -72,6 +73,8 @@ def _number(target: int, table: int) -> int:
 
 
 def _name(spec: Specification, registry: Registry, table: int) -> str:
+    if spec.target_name == UNWINDER[0]:
+        return "what exceptions need where functions are hooked"
     if spec.wants_original:
         hook = registry[_number(spec.target, table)]
         return f"{hook.name} ({hook.place})"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from operator import index as whole
 from typing import TYPE_CHECKING, Any
 
-from interpose.hooks.errors import MemoryFault
+from interpose.hooks.errors import MemoryFault, printable
 from interpose.hooks.port import INTEGER_REGISTERS, VECTOR_REGISTERS, Registers
-from interpose.hooks.types import MASK, CType, Pointer, ctype_of, guess
+from interpose.hooks.types import MASK, CType, Pointer, address_of, ctype_of, guess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,19 +26,20 @@ class Memory:
 
     def read(self, address: int, size: int) -> bytes:
         """``size`` bytes."""
+        address, size = whole(address), whole(size)  # numpy's numbers, too
         if size < 0:
             raise ValueError(f"a size below 0: {size}")
-        return self._port.read(int(address), size) if size else b""
+        return self._port.read(address, size) if size else b""
 
     def write(self, address: int, data: bytes | bytearray | memoryview) -> None:
         """Change bytes; a tool that cares takes them for initialised then."""
-        data = bytes(data)
+        data = bytes(memoryview(data))  # bytes(3) would be three zeroes
         if data:
-            self._port.write(int(address), data)
+            self._port.write(whole(address), data)
 
     def read_string(self, address: int) -> bytes:
         """The bytes up to a NUL, without it."""
-        return self._port.read_string(int(address))
+        return self._port.read_string(whole(address))
 
     def load(self, address: int, kind: Any) -> Any:
         """A value of a type as annotations name it (``int``, ``interpose.Size``, …)."""
@@ -78,6 +80,7 @@ class Arguments:
         self._port = port
 
     def __getitem__(self, index: int) -> int:
+        index = whole(index)
         if index < 0:
             raise IndexError("arguments are counted from 0; only the program knows how many there are")
         if index < INTEGER_REGISTERS:
@@ -85,6 +88,7 @@ class Arguments:
         return _stack_word(self._port, index - INTEGER_REGISTERS)
 
     def __setitem__(self, index: int, value: Any) -> None:
+        index = whole(index)
         if index < 0:
             raise IndexError("arguments are counted from 0; only the program knows how many there are")
         word = guess(value).store(value, self._port)
@@ -200,9 +204,10 @@ class Call:
 
         A hook of that function runs as for any call. ``result``: its type as an annotation names it, or None.
         """
-        address = function
-        if isinstance(function, str):
-            address = self._port.find(function)
+        if not isinstance(function, str):
+            address = whole(function)
+        else:
+            address = self._port.find(function) if printable(function) == function else 0
             if not address:
                 raise LookupError(f"no object of the program has a function {function}")
         from interpose.hooks.registry import Places
@@ -216,11 +221,12 @@ class Call:
                 raise TypeError("invoke takes six integers and eight floating-point numbers at most")
             self._set(registers, place, kind.store(value, self._port))
         kind_of_result = None if result is None else _type(result)
-        results = self._port.invoke(int(address), registers)
+        results = self._port.invoke(address_of(address), registers)
         return None if kind_of_result is None else self._load(kind_of_result, results)
 
     def alloc(self, size: int) -> Pointer:
         """Fresh memory for the program, of zeroes, that lasts until the hook returns."""
+        size = whole(size)
         if not 0 < size <= 1 << 20:
             raise ValueError(f"from 1 to 1048576 bytes can be taken, not {size}")
         address = self._port.take(size)

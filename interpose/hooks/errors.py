@@ -64,6 +64,15 @@ class FailedThere(Exception):
         self.text = text
 
 
+def printable(text: str) -> str:
+    """A text of the user's, as it can be written: halves of UTF-16 that stand for no byte are spelled."""
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+    return text
+
+
 _FRAMES = 200
 """The innermost frames that are looked at: with a high recursion limit there may be millions."""
 
@@ -71,7 +80,7 @@ _FRAMES = 200
 def told_of(error: BaseException) -> str:
     """An exception as Python shows it, without frames of this package."""
     told = traceback.TracebackException.from_exception(error, limit=-_FRAMES)
-    return "".join(_without_ours(told).format()).rstrip("\n")
+    return printable("".join(_without_ours(told).format()).rstrip("\n"))
 
 
 def place_of(error: BaseException) -> tuple[str, int | None] | None:

@@ -18,6 +18,7 @@ import socket
 import struct
 import tempfile
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from greenlet import GreenletExit, getcurrent, greenlet
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 _LENGTH = struct.Struct("<I")
 _LONGEST = 1 << 30
 _CREDENTIALS = struct.Struct("3i")  # struct ucred
+_END_SECONDS = 2.0
+"""How long hooks that the end of their program leaves may take for their ``finally`` blocks."""
 
 
 class Lost(Exception):
@@ -142,7 +145,9 @@ class RemotePort:
         return [Frame(*fields) for fields in self._ask("frames")]
 
 
-_ERRORS = {"CallOver": CallOver, "IndexError": IndexError, "LookupError": LookupError}
+_ERRORS: dict[str, type[Exception]] = {
+    each.__name__: each for each in (IndexError, LookupError, OverflowError, TypeError, ValueError)
+}
 
 
 def describe_error(error: Exception) -> list[Any]:
@@ -188,7 +193,7 @@ class Server:
             shutil.rmtree(self._folder, ignore_errors=True)
             what = f"{self.path}: a socket cannot be made there: {error.strerror}"
             raise HookError(f"{what}; set TMPDIR to a folder on a file system that has sockets") from None
-        self._wires: set[Wire] = set()
+        self._wires: dict[Wire, threading.Thread] = {}
         self._lock = threading.Lock()
         self._closed = False
         threading.Thread(target=self._accept, name="interpose.hooks", daemon=True).start()
@@ -204,13 +209,18 @@ class Server:
             if self._closed:
                 return
             self._closed = True
-            wires = list(self._wires)
+            wires = dict(self._wires)
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for wire in wires:
             wire.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+        # A thread in a greenlet that is still at it when Python ends would crash the process.
+        until = time.monotonic() + _END_SECONDS
+        for thread in wires.values():
+            if thread is not threading.current_thread():
+                thread.join(max(until - time.monotonic(), 0))
 
     def __enter__(self) -> Server:
         return self
@@ -229,12 +239,13 @@ class Server:
             if _CREDENTIALS.unpack(option)[1] not in (os.getuid(), 0):
                 wire.close()
                 continue
+            thread = threading.Thread(target=self._serve, args=(wire,), name="interpose.hooks", daemon=True)
             with self._lock:
                 if self._closed:
                     wire.close()
                     return
-                self._wires.add(wire)
-            threading.Thread(target=self._serve, args=(wire,), name="interpose.hooks", daemon=True).start()
+                thread.start()
+                self._wires[wire] = thread
 
     def _hook(self, number: int) -> Hook:
         """A hook, or what has taken its place since, if the program need not know of that."""
@@ -275,7 +286,7 @@ class Server:
                 running.throw(GreenletExit)
             wire.close()
             with self._lock:
-                self._wires.discard(wire)
+                self._wires.pop(wire, None)
 
 
 def _description(hook: Hook) -> dict[str, Any]:
@@ -295,8 +306,6 @@ def _run(hook: Hook, number: int, port: RemotePort) -> tuple[Any, ...]:
     """What a greenlet does: the hook; its last message."""
     try:
         return ("end", number, *run(hook, port))
-    except GreenletExit:
-        return ("end", number, None, None)
     except BaseException as error:
         if port.over:
             return ("end", number, None, None)

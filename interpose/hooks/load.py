@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from interpose.errors import InterposeError, LaunchError
 from interpose.hooks import registry as registries
 from interpose.hooks import running
-from interpose.hooks.errors import HookError
+from interpose.hooks.errors import HookError, printable
 from interpose.hooks.registry import Registry
 from interpose.paths import absolute
 from interpose.report import given
@@ -107,5 +107,8 @@ def _one_line(file: str, path: str, error: BaseException) -> str:
         return f"{where}: {error.message}"
     if isinstance(error, SystemExit):
         return f"{where}: the file of hooks called exit"
-    text = " ".join(str(error).split())
+    try:
+        text = printable(" ".join(str(error).split()))
+    except Exception:  # of the user's class
+        text = ""
     return f"{where}: {type(error).__name__}" + (f": {text}" if text else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interpose.hooks.errors import HookError
+from interpose.hooks.errors import HookError, printable
 from interpose.hooks.port import INTEGER_REGISTERS, VECTOR_REGISTERS
 from interpose.hooks.types import MASK, WORD, CInt, CType, ctype_of
 from interpose.redir.model import is_unfit_for_hooks
@@ -218,6 +218,9 @@ class Registry:
             )
         if not soname or not function:
             raise TypeError(f"{name} needs a soname and a function, not an empty text")
+        for text in (soname, function):
+            if printable(text) != text:
+                raise TypeError(f"no object or function can have the name {printable(text)}")
         if is_unfit_for_hooks(function):
             raise TypeError(
                 f"{function} returns twice, or is not called as functions are: it cannot be hooked"

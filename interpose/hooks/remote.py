@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from greenlet import GreenletExit
 
-from interpose.hooks.errors import CallOver, FailedThere, Gone, HookError, MemoryFault, Unavailable
+from interpose.hooks.errors import FailedThere, Gone, HookError, Unavailable
 from interpose.hooks.live import Lost, Wire, describe_error
 from interpose.hooks.port import Registers
 from interpose.zenc import Kind, RedirectName
@@ -84,7 +84,7 @@ class Connection:
                 raise FailedThere(tuple(map(str, more[0])), str(more[1]))
             try:
                 message = ("ok", known, _OPERATIONS[more[0]](call, *more[1:]))
-            except (MemoryFault, CallOver, IndexError) as error:
+            except Exception as error:  # all but what ends the call: to the hook it is as if it ran here
                 if call.over:
                     raise GreenletExit from error
                 message = ("no", known, describe_error(error))

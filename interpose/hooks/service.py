@@ -25,6 +25,7 @@ from interpose.hooks.errors import (
     ProgramGone,
     Unavailable,
     place_of,
+    printable,
     told_of,
 )
 from interpose.hooks.hooked import AT_ID, EVENT, ID, Answer, Event, HookedCall
@@ -197,7 +198,7 @@ class HookService:
                 if _is_kept(call.results, integer, hook.mask):
                     integer = None
                 return call.last(integer, vector)
-            except (GreenletExit, ProgramGone):
+            except ProgramGone:
                 raise
             except BaseException as error:
                 if call.over:
@@ -280,7 +281,7 @@ class HookService:
             return
         key: tuple[Any, ...]
         if isinstance(error, FailedThere):
-            key, text = (hook.number, *error.key), error.text
+            key, text = (hook.number, *error.key), printable(error.text)
         else:
             key, text = (hook.number, type(error), place_of(error)), told_of(error)
         count = self._failures[key] = self._failures.get(key, 0) + 1
@@ -317,7 +318,9 @@ class Output:
         self._log = log
 
     def write(self, text: str) -> int:
-        self._log.hooks(text)
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        self._log.hooks(printable(text))
         return len(text)
 
     def writelines(self, lines: Sequence[str]) -> None:

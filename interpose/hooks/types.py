@@ -144,7 +144,7 @@ class CString(str):
         return self.encode("utf-8", "surrogateescape")
 
 
-def _address(value: int) -> int:
+def address_of(value: int) -> int:
     """A pointer's word; below 0 they are such as C writes ``(void *)-1``."""
     if not -(1 << 63) <= value <= MASK:
         raise OverflowError(f"{value} is no address")
@@ -185,7 +185,7 @@ class CStringType(CType):
                 raise ValueError(f"a C string cannot hold a NUL: {bytes(value)!r:.60}")
             return _place(bytes(value) + b"\0", port, is_result)
         if isinstance(value, int) and not isinstance(value, bool):
-            return _address(value)
+            return address_of(value)
         raise self._refuse(value)
 
 
@@ -209,7 +209,7 @@ class PointerType(CType):
         if isinstance(value, (bytes, bytearray)):
             return _place(bytes(value), port, is_result)
         if isinstance(value, int) and not isinstance(value, bool):
-            return _address(value)
+            return address_of(value)
         raise self._refuse(value)
 
 

@@ -79,6 +79,11 @@ HOOK = '@interpose.wrap("NONE", "f")\n'
             "{file}:3: AttributeError: module 'interpose' has no",
         ),
         (
+            "interpose.wrap('NONE', '\\ud800')\n",
+            "{file}:2: TypeError: no object or function can have the name \\ud800",
+        ),
+        ("raise ValueError('\\ud800')\n", "{file}:2: ValueError: \\ud800"),
+        (
             HOOK + "def f(call, a: interpose.PointerTo[int]): pass\n",
             "{file}:3: TypeError: PointerTo takes a structure",
         ),

@@ -107,6 +107,17 @@ def test_ways(tool, words, out, said, flow, hooked, request):
 
 
 @pytest.mark.parametrize("tool", TOOLS)
+def test_exceptions_pass_where_the_unwinder_is_hooked_too(tool, flow, hooked):
+    unwinder = """
+@wrap("*", "_Unwind_*")
+def unwinds(call):
+    return call()
+"""
+    run = hooked(flow, HOOKS + unwinder, "throw", tool=tool)
+    assert (run.out, run.code, run.log) == ("7\nthrown 1\nthrown 2\n7\n", 0, []), run.err
+
+
+@pytest.mark.parametrize("tool", TOOLS)
 def test_function_that_never_returns(tool, flow, hooked):
     run = hooked(flow, HOOKS, "exit", tool=tool)
     assert (run.code, run.said, run.log) == (34, ["stops 33"], [])

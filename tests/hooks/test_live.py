@@ -183,6 +183,59 @@ def test_ways_in_and_out(words, out, flow):
     assert (run.stdout, run.stderr, run.returncode) == (out, "", 0)
 
 
+def test_mistakes_are_exceptions_of_the_hook(flow):
+    """What the supervisor finds to be one, too; and numbers need not be Python's."""
+    hooks = Registry()
+    seen = []
+
+    class Number:
+        def __init__(self, value: int) -> None:
+            self.value = int(value)
+
+        def __index__(self) -> int:
+            return self.value
+
+    @hooks.wrap("NONE", "work")
+    def work(call, n: int) -> int:
+        for wrong in (
+            lambda: call.memory.read(call.alloc(8), 1.5),
+            lambda: call.invoke("\ud800"),
+            lambda: call.invoke(1 << 64),
+            lambda: call.stack[99],
+        ):
+            try:
+                wrong()
+            except Exception as error:
+                seen.append(type(error))
+        place = call.alloc(Number(8))
+        call.memory.write(Number(place), b"12")
+        seen.append(call.memory.read(Number(place), Number(2)))
+        return call(n)
+
+    with hooks.serve() as server:
+        run = start(server.option, flow, "exec")
+    assert (run.stdout, run.stderr, run.returncode) == ("3\n1 0\n", "", 0)
+    assert seen == [TypeError, LookupError, OverflowError, IndexError, b"12"]
+
+
+def test_hooks_that_the_end_leaves_end_before_the_run_is_over(flow):
+    """A thread that Python's own end finds in a greenlet would crash the process."""
+    hooks = Registry()
+    ended = []
+
+    @hooks.wrap("*", "exit")
+    def leaves(call, n: int) -> None:
+        try:
+            call(n)
+        finally:
+            for _ in range(100):
+                time.sleep(0.001)
+            ended.append(n)
+
+    interpose.run([flow, "throw"], tool="none", hooks=[hooks], capture_output=True)
+    assert ended == [0]
+
+
 def test_failure_is_shown_in_the_log(flow):
     hooks = Registry()
 

@@ -152,6 +152,12 @@ def test_many_failures_of_one_kind_are_shown_ten_times(errors, build, hooked):
             "LookupError: no object of the program has a function no_such_function",
         ),
         ("call.invoke('malloc', *range(7))", "TypeError: invoke takes six integers"),
+        ("call.invoke('\\ud800')", "LookupError: no object of the program has a function \\ud800"),
+        ("call.invoke(1.5)", "TypeError: 'float' object cannot be interpreted as an integer"),
+        ("call.memory.write(p, 3)", "TypeError: memoryview: a bytes-like object is required"),
+        ("__import__('sys').stdout.write(b'')", "TypeError: write() argument must be str, not bytes"),
+        ("raise ValueError('\\ud800')", "ValueError: \\ud800"),
+        ("raise __import__('greenlet').GreenletExit", "greenlet.GreenletExit"),
         ("call.alloc(0)", "ValueError: from 1 to 1048576 bytes can be taken, not 0"),
         ("call('a\\0b')", "MemoryFault|ValueError|TypeError"),
         ("call.memory.load(p, list)", "TypeError: no type of C's: <class 'list'>"),
@@ -174,6 +180,19 @@ def test_mistakes_are_exceptions(what, error, errors, hooked):
         assert not run.log or re.search(error, run.err)
     else:
         assert error in run.err
+
+
+def test_output_that_no_file_could_hold_is_spelled(errors, hooked):
+    run = hooked(
+        errors,
+        """
+        @interpose.wrap("NONE", "reads")
+        def reads(call, p: interpose.Pointer) -> int:
+            print("half \\ud800, byte \\udcc3\\udca9", end="")
+            return call(p)
+        """,
+    )
+    assert (run.said, run.log, run.code) == (["half \\ud800, byte \\udcc3\\udca9"], [], 0), run.err
 
 
 def test_output_goes_to_the_log(errors, hooked, tmp_path):
