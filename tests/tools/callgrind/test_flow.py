@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from .profiles import VALGRIND, build, profile, run, valgrind
@@ -126,6 +128,21 @@ def test_collecting(flow, tmp_path):
     """--toggle-collect: only what runs within."""
     found = profile(tmp_path, flow, "--toggle-collect=even")
     assert found.ir == {"even": 5, "even'2": 5, "odd": 5, "odd'2": 3}
+
+
+def test_calls_that_never_end(tmp_path):
+    """One that nothing was collected before counts, also if the program's end is its own."""
+    source = tmp_path / "ends.c"
+    source.write_text(
+        "#include <stdlib.h>\n"
+        '__attribute__((noinline)) void counted(void) { __asm__ volatile("nop"); }\n'
+        "__attribute__((noinline)) void never(void) { counted(); exit(0); }\n"
+        "int main(void) { never(); }\n"
+    )
+    program = tmp_path / "ends"
+    subprocess.run(["gcc", "-O1", "-o", program, source], check=True)
+    called = profile(tmp_path, program, "--toggle-collect=counted").called
+    assert called["main", "never"] == (1, 2) and 0 not in {count for count, _ in called.values()}
 
 
 def test_dumps_at_functions(flow, tmp_path):

@@ -324,7 +324,12 @@ static int end_calls(struct memory *m, int mem, const struct cg_thread *t, uint3
             }
         } else if (f->call) {
             struct cg_call *call = cg_at(m, f->call, sizeof *call + (n_events - 1) * sizeof call->cost[0]);
-            for (uint32_t i = 0; call && i < n_events; i++) call->cost[i] += total[i] - f->began[i];
+            uint64_t any = 0;
+            for (uint32_t i = 0; call && i < n_events; i++) {
+                call->cost[i] += total[i] - f->began[i];
+                any |= total[i] - f->began[i];
+            }
+            if (f->flags & CG_UNSEEN && any) call->count++; /* as its end would have it */
         }
     }
     free(frames);
