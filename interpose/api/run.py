@@ -442,7 +442,7 @@ class Running:
             _complete(result)
         if not text and not self._cancelled:
             how = f"interpose ended with {self._status} before the program ran"
-            raise InterposeError(f"{self.command[0]}: {how}")
+            raise InterposeError(*_said(stderr) or (f"{self.command[0]}: {how}",))
         if result.returncode == 1 and not self._cancelled:
             _check_not_refused(result)
         self._files(result)
@@ -473,6 +473,13 @@ def _read(path: str) -> bytes:
             return file.read()
     except FileNotFoundError:
         return b""
+
+
+def _said(stderr: Any) -> list[str]:
+    """What interpose has said on a standard error that was captured: of files of hooks nobody else hears."""
+    text = stderr.decode("utf-8", "backslashreplace") if isinstance(stderr, bytes) else stderr or ""
+    start = "interpose: "
+    return [line.removeprefix(start) for line in text.splitlines() if line.startswith(start)]
 
 
 def _check_not_refused(run: Run) -> None:

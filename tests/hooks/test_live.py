@@ -375,5 +375,8 @@ def test_run_takes_registries_and_files(flow, tmp_path, monkeypatch):
         interpose.run([flow], tool="none", hooks=[work])
     with pytest.raises(interpose.HookError):
         interpose.run([flow], tool="none", hooks=[hooks, Registry()])
+    with pytest.raises(interpose.errors.InterposeError, match=r"file.py:1: ZeroDivisionError"):
+        file.write_text("1 / 0\n")
+        interpose.run([flow], tool="none", hooks=str(file), capture_output=True)
     assert os.listdir(folder.name) == []
     folder.cleanup()
