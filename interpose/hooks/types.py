@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from operator import index as whole
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 if TYPE_CHECKING:
@@ -217,6 +218,8 @@ class StructPointer:
     """A pointer to a structure of the program's: its fields are read and written there, one by one.
 
     ``pointer.read()`` is a copy of the whole, ``pointer.write(copy)`` puts one back, ``address`` says where.
+    A field that is a structure or an array is a pointer to it; an array's elements are reached by their
+    numbers.
     """
 
     __slots__ = ("_port", "_type", "address")
@@ -233,23 +236,78 @@ class StructPointer:
 
     def write(self, value: Any) -> None:
         """Change the whole structure."""
+        if isinstance(value, StructPointer):
+            value = value.read()
         if not isinstance(value, self._type):
             raise TypeError(f"{type(value).__name__} is no {self._type.__name__}")
         self._port.write(self.address, bytes(value))
 
+    def _piece(self, offset: int, size: int) -> Any:
+        """An instance with what the program has there, and zeroes elsewhere, which need not be mapped."""
+        data = bytearray(ctypes.sizeof(self._type))
+        data[offset : offset + size] = self._port.read(self.address + offset, size)
+        return self._type.from_buffer(data)
+
+    def _span(self, field: Any) -> tuple[int, int]:
+        """Where a field's bytes begin, and how many there are; of bit-fields those of the whole structure."""
+        return (0, ctypes.sizeof(self._type)) if field.size >> 16 else (field.offset, field.size)
+
+    def _element(self, index: int) -> tuple[int, int, int]:
+        """Number of an array's element, and its bytes."""
+        if not issubclass(self._type, ctypes.Array):
+            raise TypeError(f"{self._type.__name__} is no array")
+        number = whole(index)
+        number += len(self) if number < 0 else 0
+        if not 0 <= number < len(self):
+            raise IndexError(f"{self._type.__name__} has no element {index}")
+        size = ctypes.sizeof(self._type._type_)
+        return number, number * size, size
+
+    def _shown(self, value: Any, offset: int) -> Any:
+        """What was read, or a pointer to it: a copy's changes would be lost without a word."""
+        if isinstance(value, (ctypes.Structure, ctypes.Union, ctypes.Array)):
+            return StructPointer(self.address + offset, type(value), self._port)
+        return value
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.read(), name)
+        field = getattr(self._type, name, None)
+        if field is None or not hasattr(field, "offset"):
+            return getattr(self.read(), name)
+        return self._shown(getattr(self._piece(*self._span(field)), name), field.offset)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        copy = self.read()
         field = getattr(self._type, name, None)
         if field is None or not hasattr(field, "offset"):
             raise AttributeError(f"{self._type.__name__} has no field {name}")
-        setattr(copy, name, value)
-        size = ctypes.sizeof(self._type) - field.offset if field.size >> 16 else field.size
-        self._port.write(self.address + field.offset, bytes(copy)[field.offset : field.offset + size])
+        offset, size = self._span(field)
+        copy = self._piece(offset, size)
+        setattr(copy, name, value.read() if isinstance(value, StructPointer) else value)
+        self._port.write(self.address + offset, bytes(copy)[offset : offset + size])
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number, offset, size = self._element(index)
+        return self._shown(self._piece(offset, size)[number], offset)
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        number, offset, size = self._element(index)
+        copy = self._piece(offset, size)
+        copy[number] = value.read() if isinstance(value, StructPointer) else value
+        self._port.write(self.address + offset, bytes(copy)[offset : offset + size])
+
+    def __len__(self) -> int:
+        if not issubclass(self._type, ctypes.Array):
+            raise TypeError(f"{self._type.__name__} is no array")
+        return int(self._type._length_)
+
+    def __iter__(self) -> Any:
+        return (self[number] for number in range(len(self)))
+
+    def __bytes__(self) -> bytes:
+        return bytes(self.read())
 
     def __repr__(self) -> str:
         return f"<{self._type.__name__} at 0x{self.address:x}>"

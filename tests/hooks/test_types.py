@@ -118,3 +118,88 @@ def test_pointers():
         for value in (True, 1.0):
             with pytest.raises(TypeError, match="is no value for C's "):
                 store(annotation, value)
+
+
+class Mapped:
+    """A port whose memory ends after some bytes."""
+
+    def __init__(self, size: int) -> None:
+        self.data = bytearray(at & 0xFF for at in range(size))
+
+    def read(self, address: int, size: int) -> bytes:
+        assert address >= 0x1000 and address + size <= 0x1000 + len(self.data)
+        return bytes(self.data[address - 0x1000 :][:size])
+
+    def write(self, address: int, data: bytes) -> None:
+        assert self.read(address, len(data)) is not None
+        self.data[address - 0x1000 : address - 0x1000 + len(data)] = data
+
+
+class Inner(ctypes.Structure):
+    _fields_ = (("x", ctypes.c_int32), ("y", ctypes.c_int32 * 3))
+
+
+class Union(ctypes.Union):
+    _fields_ = (("word", ctypes.c_uint32), ("half", ctypes.c_uint16 * 2))
+
+
+class Outer(ctypes.Structure):
+    _anonymous_ = ("both",)
+    _fields_ = (
+        ("inner", Inner),
+        ("name", ctypes.c_char * 8),
+        ("low", ctypes.c_uint32, 4),
+        ("high", ctypes.c_uint32, 28),
+        ("both", Union),
+        ("pairs", Inner * 2),
+        ("rest", ctypes.c_int64 * 100),
+    )
+
+    @property
+    def both_halves(self) -> list[int]:
+        return list(self.half)
+
+
+def test_fields_within_fields_are_the_programs() -> None:
+    port = Mapped(ctypes.sizeof(Outer))
+    pointer = kind_of(types.PointerTo[Outer]).load(0x1000, port)  # type: ignore[arg-type]
+    pointer.inner.x = -5
+    pointer.inner.y[1] = 77
+    pointer.inner.y[-1] = 78
+    pointer.pairs[1].y[0] = 5
+    pointer.pairs[0] = pointer.pairs[1]
+    pointer.name = b"ab"
+    pointer.low, pointer.high = 3, 9
+    pointer.half[1] = 0xABCD
+    pointer.rest[99] = 1 << 40
+    there = Outer.from_buffer_copy(port.data)
+    assert (there.inner.x, there.inner.y[1:], there.pairs[0].y[0], there.name) == (-5, [77, 78], 5, b"ab")
+    assert (there.low, there.high, there.word >> 16, there.rest[99]) == (3, 9, 0xABCD, 1 << 40)
+    assert (pointer.inner.x, list(pointer.inner.y)[1:], pointer.inner.y[1:], len(pointer.inner.y)) == (
+        -5,
+        [77, 78],
+        [77, 78],
+        3,
+    )
+    assert (pointer.low, pointer.high, pointer.name, pointer.half[1]) == (3, 9, b"ab", 0xABCD)
+    assert pointer.both_halves == list(there.half) and bytes(pointer) == port.data and pointer
+    pointer.inner = Inner(1, (2, 3, 4))
+    pointer.inner.write(pointer.pairs[0])
+    assert bytes(pointer.inner) == bytes(pointer.pairs[1])
+    for wrong in (3, -4, 1 << 70):
+        with pytest.raises(IndexError):
+            pointer.inner.y[wrong] = 0
+    for what in (lambda: pointer[0], lambda: len(pointer), lambda: list(pointer.inner)):
+        with pytest.raises(TypeError):
+            what()
+    with pytest.raises(AttributeError):
+        pointer.inner.z = 1
+
+
+def test_a_field_needs_no_more_than_itself() -> None:
+    """A structure with a long end, of which the program has allocated the beginning."""
+    port = Mapped(16 + 8)
+    pointer = kind_of(types.PointerTo[Outer]).load(0x1000, port)  # type: ignore[arg-type]
+    pointer.inner.y[0] = 1
+    pointer.name = b"12345678"
+    assert (pointer.inner.y[0], pointer.name) == (1, b"12345678")
