@@ -175,6 +175,8 @@ class CStringType(CType):
         return data if self._as_bytes else CString(data, word)
 
     def store(self, value: Any, port: Port, *, is_result: bool = False) -> int:
+        if isinstance(value, (ctypes.c_void_p, ctypes.c_char_p)):
+            value = value.value
         if value is None:
             return 0
         if isinstance(value, CString) and value.address:
@@ -199,6 +201,8 @@ class PointerType(CType):
         return Pointer(word)
 
     def store(self, value: Any, port: Port, *, is_result: bool = False) -> int:
+        if isinstance(value, (ctypes.c_void_p, ctypes.c_char_p)):
+            value = value.value
         if value is None:
             return 0
         if isinstance(value, CString):
@@ -413,10 +417,12 @@ def ctype_of(annotation: Any) -> CType | None:
 
 def guess(value: Any) -> CType:
     """The type for a value that no parameter declares: C's default promotions (C17, 6.5.2.2)."""
+    if isinstance(value, ctypes._SimpleCData):  # which says what it is: a `float` has no other way
+        return ctype_of(type(value)) or POINTER
     if isinstance(value, float):
         return DOUBLE
     if isinstance(value, str):
         return STRING
-    if isinstance(value, int):
+    if hasattr(value, "__index__"):
         return WORD
     return POINTER

@@ -203,3 +203,25 @@ def test_a_field_needs_no_more_than_itself() -> None:
     pointer.inner.y[0] = 1
     pointer.name = b"12345678"
     assert (pointer.inner.y[0], pointer.name) == (1, b"12345678")
+
+
+def test_a_value_of_ctypes_says_its_type() -> None:
+    """Of what no parameter declares; a ``float`` has no other way."""
+
+    class Number:
+        def __index__(self) -> int:
+            return 5
+
+    def word(value: Any) -> tuple[str, int]:
+        kind = types.guess(value)
+        return kind.name, kind.store(value, None)  # type: ignore[arg-type]
+
+    assert word(ctypes.c_float(1.0)) == ("float", 0x3F80_0000)
+    assert word(ctypes.c_double(1.0)) == word(1.0) == ("double", 0x3FF0_0000_0000_0000)
+    assert word(ctypes.c_int(-4)) == ("c_int", -4 & types.MASK)
+    assert word(ctypes.c_bool(True)) == ("bool", 1)
+    assert word(ctypes.c_void_p(8)) == ("void *", 8) and word(ctypes.c_void_p()) == ("void *", 0)
+    assert word(Number()) == ("word", 5)
+    for wrong in (ctypes.c_wchar("x"), ctypes.c_longdouble(1), object()):
+        with pytest.raises(TypeError):
+            word(wrong)
