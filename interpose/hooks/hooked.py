@@ -4,6 +4,7 @@ and the answers to it."""
 from __future__ import annotations
 
 import contextlib
+import resource
 import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,17 +35,23 @@ _MOST_COPIED = 4096
 _MOST_TAKEN = 4 << 20
 """Bytes that one call may take of the stack: half of what the main thread usually has."""
 _LEFT = 16 << 10
-"""Bytes that another thread has left then, for the original."""
+"""Bytes that are left then where the stack ends earlier, for the original."""
+_LITTLE = 64 << 10
 _WRITE = 7000  # bytes to the program in one answer, beside a frame
 _READ = 1 << 20
 _END = 1 << 47
 
 
-def _mapped_from(pid: int, address: int) -> int:
-    """Where the mapping of a process that an address lies in begins; 0 if that cannot be known."""
+def _lowest(pid: int, address: int, grows: bool) -> int:
+    """Where the stack that an address lies in ends, if it ``grows`` as far as it may; 0 if nobody knows."""
     with contextlib.suppress(OSError):
         region = region_at(pid, address)
-        return 0 if region is None else region.start
+        if region is None:
+            return 0
+        if not grows:
+            return region.start
+        limit = resource.prlimit(pid, resource.RLIMIT_STACK)[0]
+        return 0 if limit == resource.RLIM_INFINITY else region.end - limit
     return 0
 
 
@@ -252,11 +259,11 @@ class HookedCall:
         if size > self._left:
             wanted = max(size - self._left, 256)
             lowest = self._top - wanted
-            if self._floor is None:
-                self._floor = self.frame - _MOST_TAKEN
-                if self.thread.number != 1:  # whose stack grows, so that it is not there yet
-                    self._floor = max(self._floor, _mapped_from(self.pid, self._top) + _LEFT)
-            if lowest < self._floor:
+            grows = self.thread.number == 1
+            # To look costs more than a string; a main stack that has no room for one ends natively, too.
+            if self._floor is None and not (grows and self.frame - lowest <= _LITTLE):
+                self._floor = max(self.frame - _MOST_TAKEN, _lowest(self.pid, self._top, grows) + _LEFT)
+            if self._floor is not None and lowest < self._floor:
                 raise MemoryFault("take, for the stack ends there,", lowest, wanted)
             event = self.ask(Answer(lib.IP_HOOK_ROOM, 0, [self.head(0, 0, wanted)]))
             self._left += self._top - event.words[11]

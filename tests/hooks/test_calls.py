@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -421,3 +422,27 @@ def test_a_stack_that_ends(tool, build, hooked):
     assert (run.out, run.code) == ("3\n3\n", 0), run.err
     small, main = (line.split() for line in run.said)
     assert small[1] == main[1] == "True" and 1 <= int(small[0]) <= 2 and 40 <= int(main[0]) <= 41
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_main_stack_that_ends_earlier(tool, build, hooked):
+    before = resource.getrlimit(resource.RLIMIT_STACK)
+    resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, before[1]))
+    try:
+        run = hooked(
+            build("leaf.c"),
+            """
+            @interpose.wrap("NONE", "leaf")
+            def leaf(call, n: int) -> int:
+                try:
+                    call.memory.write(call.alloc(1 << 20), b"x")
+                except interpose.MemoryFault as fault:
+                    print("the stack ends" in str(fault))
+                call.memory.write(call.alloc(500_000), b"x")
+                return call(n)
+            """,
+            tool=tool,
+        )
+    finally:
+        resource.setrlimit(resource.RLIMIT_STACK, before)
+    assert (run.code, set(run.said), run.log) == (0, {"True"}, []), run.err
