@@ -32,6 +32,8 @@ int main(void) {
     for (int i = 0; i < 4; i++)
         printf("%ld ", calls[i]);
     call(SYS_mq_open, (long)"none-of-that-name", O_RDONLY, g[4], (long)(g + 60), 0);
+    call(SYS_mq_open, (long)"interpose-no-attributes", O_RDONLY | O_CREAT, 0600, 0, 0);
+    mq_unlink("/interpose-no-attributes");
     struct mq_attr *at = (void *)(g + 20);
     at->mq_maxmsg = -1; /* nothing is made */
     at->mq_msgsize = 8;

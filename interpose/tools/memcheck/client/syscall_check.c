@@ -406,7 +406,7 @@ static void special_in(struct call *c, u32 i, const char *name) {
     case __NR_adjtimex:
     case __NR_clock_adjtime: adjustments(c, a[i], name); break;
     case __NR_mq_open:
-        if (a[1] & CREATES) {
+        if (a[1] & CREATES && a[3]) { /* null: the queue has the system's attributes */
             call_reads(c, a[3] + 8, 8, "attr->mq_maxmsg", "");
             call_reads(c, a[3] + 16, 8, "attr->mq_msgsize", "");
         }
