@@ -143,14 +143,25 @@ static bool room_for_shadow(u64 more) {
            (rt_nsegs < MM_MANY_SEGS || room_for_mappings());
 }
 
+/* Where no data are allowed at all, the kernel has mappings go by the hard limit: programs that set 0 mean brk. */
+static u64 held_against(const struct limit *l) {
+    bool none = l->which == RLIMIT_DATA && l->guest.rlim_cur == 0;
+    return none ? l->guest.rlim_max : l->guest.rlim_cur;
+}
+
 bool mm_within_limits(u64 more, u64 more_data) {
     for (u32 i = 0; i < N_LIMITS; i++) {
         const struct limit *l = &limits[i];
-        u64 n = l->which == RLIMIT_AS ? more : more_data;
-        if (l->guest.rlim_cur == RLIM64_INFINITY || n == 0) continue;
-        if (n > l->guest.rlim_cur || counted(l->which) > l->guest.rlim_cur - n) return false;
+        u64 n = l->which == RLIMIT_AS ? more : more_data, most = held_against(l);
+        if (most == RLIM64_INFINITY || n == 0) continue;
+        if (n > most || counted(l->which) > most - n) return false;
     }
     return room_for_shadow(more);
+}
+
+bool mm_heap_within_limit(u64 size) {
+    u64 soft = 0, hard = 0;
+    return !rt_guest_limit(RLIMIT_DATA, &soft, &hard) || size <= soft;
 }
 
 /* ---- system calls ---------------------------------------------------------------------- */

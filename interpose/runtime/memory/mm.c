@@ -420,7 +420,7 @@ long rt_sys_brk(struct tstate *ts) {
     if (now == 0) now = rt.brk_start;
     u64 had = now;
     u64 have_end = RT_ROUND_UP(now, RT_PAGE), want_end = RT_ROUND_UP(want, RT_PAGE);
-    if (want >= rt.brk_start && want_end >= want) {
+    if (want >= rt.brk_start && want_end >= want && mm_heap_within_limit(want - rt.brk_start)) {
         if (want_end > have_end) {
             struct rt_seg s = {.lo = have_end, .hi = want_end, .prot = PROT_READ | PROT_WRITE, .kind = RT_SEG_BRK};
             if (rt.read_exec) s.prot |= PROT_EXEC;

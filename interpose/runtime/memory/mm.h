@@ -51,6 +51,8 @@ static inline u32 mm_host_prot(u32 prot) {
 u64 mm_new_object(void);
 /* limits.c: may the guest have so many bytes more (data: private and writable)? */
 bool mm_within_limits(u64 more, u64 more_data);
+/* May brk make a heap of so many bytes?  Asked also where it becomes smaller, as by the kernel. */
+bool mm_heap_within_limit(u64 size);
 /* Fill kind, dev, ino and path of a file mapping from its descriptor. */
 void mm_file_identity(struct rt_seg *s, int fd);
 

@@ -66,6 +66,19 @@ static int data(void) {
     waitpid(p, &st, 0);
     return WEXITSTATUS(st) + 2;
 }
+/* A soft limit of 0 is brk's alone: what is mapped goes by the hard one. */
+static int no_data(void) {
+    set(RLIMIT_DATA, 0, 64 << 20);
+    char *small = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int written = mprotect(small, 1 << 20, PROT_READ | PROT_WRITE);
+    void *more = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *larger = mremap(more, 1 << 20, 2 << 20, MREMAP_MAYMOVE);
+    void *big = mmap(NULL, 128 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    printf("no DATA: mprotect %d, mapped %d, larger %d, big %d, ", written, more != MAP_FAILED, larger != MAP_FAILED,
+           big != MAP_FAILED);
+    printf("sbrk %d\n", sbrk(8192) != (void *)-1);
+    return 5;
+}
 static int as(void) {
     set(RLIMIT_AS, 200 << 20, 200 << 20);
     void *big = mmap(NULL, 300 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -202,6 +215,7 @@ int main(void) {
     in_child("CPU", cpu);
     in_child("FSIZE", fsize);
     in_child("DATA", data);
+    in_child("no DATA", no_data);
     in_child("AS", as);
     in_child("STACK", stack);
     in_child("NOFILE", nofile);
