@@ -21,10 +21,8 @@ else:
     from interpose.plain import suppress
 
 _TEMPORARY = ".new-"
-_STALE_SECONDS = (
-    600  # a temporary file that is as old has no writer any more; and how often those are looked for
-)
-_TOTAL_BYTES = 64  # of the lock file: what all files have together, and since when that was added up
+_STALE_SECONDS = 600  # a temporary file that is as old has no writer any more; how often they are looked for
+_TOTAL_BYTES = 64  # of the lock file: what all files have together, and when that was added up
 _USED_AGAIN_SECONDS = 3600  # how exactly the last use of a file is noted
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _PATIENCE_SECONDS = 2.0  # for another run that writes
