@@ -21,7 +21,7 @@ Without a pid or a program's name, every run of the callgrind tool that is yours
   --version            show the version
   -s --stat            threads, events, functions and blocks so far
   -b --back            what each thread is in
-  -e --events[=<A,B>]  costs so far, by thread
+  -e --events[=<A,B>]  costs so far, by thread; with -b, also of each call that a thread is in
   -d --dump[=<text>]   write a profile now, and count from zero
   -z --zero            count from zero
   -k --kill            end the program, with status 0 and without a profile
@@ -74,6 +74,10 @@ def parse(words: list[str]) -> Wish | str:
             targets.append(word)
         if commands and len(json.dumps(commands[-1])) >= place.MAX_REQUEST:
             raise OptionError(f"{word:.20}…: more than a run can be told at once")
+    events = [command["events"] for command in commands if command["command"] == "events"]
+    for command in commands:
+        if command["command"] == "back" and events:
+            command["events"] = events[-1]
     return Wish(commands, targets)
 
 

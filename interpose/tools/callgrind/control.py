@@ -102,7 +102,7 @@ class Control:
         if command == "status":
             return {"lines": self._status()}
         if command == "back":
-            return {"lines": self._back()}
+            return {"lines": self._back(self._places(request["events"]) if "events" in request else [])}
         if command == "events":
             return {"lines": self._events([str(name) for name in request.get("events") or ()])}
         return {"lines": ["unknown command"]}
@@ -120,13 +120,26 @@ class Control:
             f"Basic blocks: {counts.raw.n_blocks:,} executed, call sites {sites:,}",
         ]
 
-    def _back(self) -> list[str]:
+    def _places(self, wanted: list[str]) -> list[int]:
+        """Where the costs of these events are, of all if there are none."""
+        return [at for at, name in enumerate(self._tool.writer.events) if not wanted or name in wanted]
+
+    def _back(self, chosen: list[int]) -> list[str]:
+        """As callgrind_control shows it, with a column for each event that is asked for, too."""
         tool = self._tool
         lines = []
         for thread in tool.threads():
-            lines.append(f"Frame: Backtrace for Thread {thread}")
             frames = tool.frames(thread)
-            lines += [f" [{depth:2}]  {frame.name} ({frame.calls} x)" for depth, frame in enumerate(frames)]
+            costs = [""] * (len(frames) + 1)
+            for place_ in chosen:
+                column = [tool.writer.events[place_], *(f"{frame.costs[place_]:,}" for frame in frames)]
+                width = max(map(len, column))
+                costs = [f"{before}{cost:>{width}} " for before, cost in zip(costs, column, strict=True)]
+            lines.append(f"Frame: {costs[0]}Backtrace for Thread {thread}")
+            lines += [
+                f" [{depth:2}]  {cost}{frame.name} ({frame.calls} x)"
+                for depth, (frame, cost) in enumerate(zip(frames, costs[1:], strict=True))
+            ]
         return lines
 
     def _events(self, wanted: list[str]) -> list[str]:
@@ -134,7 +147,7 @@ class Control:
         unknown = [name for name in wanted if name not in tool.writer.events]
         if unknown:
             return [f"Events collected: {' '.join(tool.writer.events)}; not {', '.join(unknown)}"]
-        chosen = [place_ for place_, name in enumerate(tool.writer.events) if not wanted or name in wanted]
+        chosen = self._places(wanted)
         lines = ["Totals:   " + "  ".join(tool.writer.events[place_] for place_ in chosen)]
         for thread in tool.threads():
             totals = tool.so_far(thread).totals()

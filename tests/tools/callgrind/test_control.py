@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -82,9 +83,29 @@ def test_state(guest, tmp_path):
         shown = control(environ, "-s", "-b", "-e").stdout
         assert f"PID {process.pid}: {guest} wait" in shown
         assert "Number of running threads: 1, thread IDs: 1" in shown
-        assert "Backtrace for Thread 1" in shown and "] " in shown and "  main (1 x)" in shown
+        assert "Backtrace for Thread 1" in shown and "] " in shown and " main (1 x)" in shown
         assert "Totals:   Ir" in shown
         assert "  Events collected: Ir; not Dr\n" in control(environ, "-e=Ir,Dr").stdout
+
+
+def test_costs_of_calls_under_way(guest, tmp_path):
+    """In columns, as callgrind_control shows them where both are asked for."""
+
+    def numbers(*texts):
+        return [int(text.replace(",", "")) for text in texts]
+
+    with waiting(tmp_path, guest, "--cache-sim=yes") as (_, environ):
+        assert "  Frame: Backtrace for Thread 1\n" in control(environ, "-b").stdout
+        both = control(environ, "-e=Dw,Ir", "-b").stdout
+        totals = numbers(*re.search(r"Th  1   ([\d,]+)  ([\d,]+)", both).groups())
+        head, *rows = both.partition("  Frame: ")[2].splitlines()
+        assert re.fullmatch(r" *Ir +Dw Backtrace for Thread 1", head)
+        shape = re.compile(r"   \[ *\d+\]  ( *[\d,]+ +[\d,]+ )(.+) \(\d+ x\)")
+        costs = {row[2]: row[1] for row in map(shape.fullmatch, rows)}
+        assert {len(text) for text in costs.values()} == {len(head.partition("Back")[0])}
+        instructions, writes = numbers(*costs["main"].split())
+        assert 10 * LEAF < instructions <= totals[0] and 0 < writes <= totals[1]
+        assert "  Frame: Backtrace for Thread 1\n" in control(environ, "-e=No", "-b").stdout
 
 
 def test_a_name_that_no_run_has_is_told(guest, tmp_path):
