@@ -541,6 +541,9 @@ int main(void) {
 """
 
 
+CLOCK_NANOSLEEP = "230"  # its number, as /proc/PID/syscall has it
+
+
 def is_untouched(pid: int, before: str) -> bool:
     with open(f"/proc/{pid}/stat") as file:
         return (
@@ -549,13 +552,19 @@ def is_untouched(pid: int, before: str) -> bool:
         )
 
 
+def sleeps(pid: int) -> bool:
+    """It is ``sleep``, and loads nothing any more."""
+    is_sleep = os.readlink(f"/proc/{pid}/exe").endswith("sleep")
+    return is_sleep and Path(f"/proc/{pid}/syscall").read_text().split()[:1] == [CLOCK_NANOSLEEP]
+
+
 def test_what_executes_another_program_is_left_alone(folder: Path) -> None:
     """Nothing of ours is in there, and where it was is something else."""
     found = Running(compile_text(folder, "executes", EXECUTES))
     try:
         assert interpose(f"--attach={found.pid}").returncode == 0
         children = [int(found.ask("f")), int(found.ask("f"))]
-        assert wait_until(lambda: all(os.readlink(f"/proc/{pid}/exe").endswith("sleep") for pid in children))
+        assert wait_until(lambda: all(map(sleeps, children)))
         maps = [Path(f"/proc/{pid}/maps").read_text() for pid in children]
         one_line(interpose(f"--detach={children[0]}"), "it is not attached to")
         # It can be attached to by itself, whoever was in it before.
@@ -563,7 +572,7 @@ def test_what_executes_another_program_is_left_alone(folder: Path) -> None:
         assert (attached.returncode, attached.stderr) == (0, "")
         assert interpose(f"--detach={children[1]}").returncode == 0
         assert interpose(f"--detach={found.pid}").returncode == 0
-        assert is_untouched(children[0], maps[0])
+        assert wait_until(lambda: is_untouched(children[0], maps[0]))
         assert os.path.exists(f"/proc/{children[1]}/exe")
         for pid in children:
             os.kill(pid, signal.SIGKILL)
@@ -572,10 +581,10 @@ def test_what_executes_another_program_is_left_alone(folder: Path) -> None:
         assert found.process.stdin
         found.process.stdin.write("e\n")
         found.process.stdin.flush()
-        assert wait_until(lambda: os.readlink(f"/proc/{found.pid}/exe").endswith("sleep"))
-        maps = [Path(f"/proc/{found.pid}/maps").read_text()]
+        assert wait_until(lambda: sleeps(found.pid))
+        map_of_it = Path(f"/proc/{found.pid}/maps").read_text()
         one_line(interpose(f"--detach={found.pid}"), "it is not attached to")
-        assert is_untouched(found.pid, maps[0])
+        assert wait_until(lambda: is_untouched(found.pid, map_of_it))
         assert wait_until(lambda: not any(is_ours(name, found.pid) for name in os.listdir("/proc")), 60)
     finally:
         found.process.kill()
