@@ -118,6 +118,18 @@ class Headers:
         return rows, self._read(rows[names_index][4], rows[names_index][5], "section name table")
 
 
+def whole(read: Callable[[int, int], bytes]) -> Read:
+    """A ``read`` that gives fewer bytes where its file ends, as :class:`Headers` wants it: with an error."""
+
+    def read_whole(offset: int, size: int, what: str) -> bytes:
+        data = read(offset, size)
+        if len(data) < size:
+            raise HeaderError(f"{what} is cut off")
+        return data
+
+    return read_whole
+
+
 def places_of_offset(segments: Iterable[Row], offset: int) -> list[tuple[int, Row]]:
     """Link-time addresses at which a loader may map the page at file ``offset`` as code, likeliest first.
 

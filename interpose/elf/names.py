@@ -21,6 +21,7 @@ from interpose.elf.headers import (
     HeaderError,
     Headers,
     build_id,
+    whole,
 )
 from interpose.elf.openfile import OpenFile
 from interpose.jit._native import ffi, lib
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
 DEBUG_ROOT = "/usr/lib/debug"
 LARGE = 1 << 18
 """From so many bytes on it is worth while to note once what short sequences the tables hold."""
-
-
-class _CutOffError(Exception):
-    """The file ends too early."""
 
 
 class _SymbolTable:
@@ -120,13 +117,7 @@ class NameTables:
 
     def _read(self, file: OpenFile, *, debug: bool) -> bool:
         """Take the tables of a file; false if its section headers are missing or odd."""
-
-        def read(offset: int, size: int, what: str) -> bytes:
-            data = file.read(offset, size)
-            if len(data) < size:
-                raise _CutOffError(what)
-            return data
-
+        read = whole(file.read)
         assert self._tables is not None
         places: list[str] = []
         try:
@@ -150,7 +141,7 @@ class NameTables:
             ]
             if not debug:
                 places += self._linked_places(file, rows, names)
-        except (OSError, struct.error, OverflowError, HeaderError, KeyError, _CutOffError):
+        except (OSError, struct.error, OverflowError, HeaderError, KeyError):
             return False
         # Whether it does belong is not looked into: more names only mean more work.
         return all(map(self._read_debug, places))

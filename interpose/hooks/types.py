@@ -240,11 +240,15 @@ class StructPointer:
 
     def write(self, value: Any) -> None:
         """Change the whole structure."""
-        if isinstance(value, StructPointer):
-            value = value.read()
+        value = self._copied(value)
         if not isinstance(value, self._type):
             raise TypeError(f"{type(value).__name__} is no {self._type.__name__}")
         self._port.write(self.address, bytes(value))
+
+    @staticmethod
+    def _copied(value: Any) -> Any:
+        """What it points to, if it is such a pointer."""
+        return value.read() if isinstance(value, StructPointer) else value
 
     def _piece(self, offset: int, size: int) -> Any:
         """An instance with what the program has there, and zeroes elsewhere, which need not be mapped."""
@@ -252,17 +256,20 @@ class StructPointer:
         data[offset : offset + size] = self._port.read(self.address + offset, size)
         return self._type.from_buffer(data)
 
+    def _put_back(self, piece: Any, offset: int, size: int) -> None:
+        """Change what the program has there to what the instance has."""
+        self._port.write(self.address + offset, bytes(piece)[offset : offset + size])
+
     def _span(self, field: Any) -> tuple[int, int]:
         """Where a field's bytes begin, and how many there are; of bit-fields those of the whole structure."""
         return (0, ctypes.sizeof(self._type)) if field.size >> 16 else (field.offset, field.size)
 
     def _element(self, index: int) -> tuple[int, int, int]:
         """Number of an array's element, and its bytes."""
-        if not issubclass(self._type, ctypes.Array):
-            raise TypeError(f"{self._type.__name__} is no array")
+        count = len(self)
         number = whole(index)
-        number += len(self) if number < 0 else 0
-        if not 0 <= number < len(self):
+        number += count if number < 0 else 0
+        if not 0 <= number < count:
             raise IndexError(f"{self._type.__name__} has no element {index}")
         size = ctypes.sizeof(self._type._type_)
         return number, number * size, size
@@ -286,9 +293,9 @@ class StructPointer:
         if field is None or not hasattr(field, "offset"):
             raise AttributeError(f"{self._type.__name__} has no field {name}")
         offset, size = self._span(field)
-        copy = self._piece(offset, size)
-        setattr(copy, name, value.read() if isinstance(value, StructPointer) else value)
-        self._port.write(self.address + offset, bytes(copy)[offset : offset + size])
+        piece = self._piece(offset, size)
+        setattr(piece, name, self._copied(value))
+        self._put_back(piece, offset, size)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -298,9 +305,9 @@ class StructPointer:
 
     def __setitem__(self, index: int, value: Any) -> None:
         number, offset, size = self._element(index)
-        copy = self._piece(offset, size)
-        copy[number] = value.read() if isinstance(value, StructPointer) else value
-        self._port.write(self.address + offset, bytes(copy)[offset : offset + size])
+        piece = self._piece(offset, size)
+        piece[number] = self._copied(value)
+        self._put_back(piece, offset, size)
 
     def __len__(self) -> int:
         if not issubclass(self._type, ctypes.Array):

@@ -153,8 +153,8 @@ static int order(uint32_t pc, uint32_t track, const struct kept_name *n) {
     return (track > n->track) - (track < n->track);
 }
 
-const struct kept_name *keep_name(const struct segment *s, uint32_t pc, uint32_t track) {
-    uint32_t from = 0, to = s->n_names;
+const struct kept_name *keep_name(const struct segment *s, uint64_t key) {
+    uint32_t from = 0, to = s->n_names, pc = (uint32_t)key, track = (key & IP_KEY_TRACK) != 0;
     while (from < to) {
         uint32_t mid = from + (to - from) / 2;
         int o = order(pc, track, &s->names[mid]);
@@ -232,7 +232,7 @@ bool keep_take(struct transtab *t, uint64_t key) {
     for (int i = 0; i < k->n_seg; i++) {
         struct segment *s = &k->seg[i];
         if (pc < s->lo || pc >= s->hi || s->fd < 0) continue;
-        const struct kept_name *n = keep_name(s, (uint32_t)pc, (key & IP_KEY_TRACK) != 0);
+        const struct kept_name *n = keep_name(s, key);
         if (!n || !s->chunks[n->chunk].bytes) return false;
         bool went_on = s->ahead && n->chunk == s->next_chunk;
         s->ahead = !went_on ? KEEP_AHEAD : s->ahead * 2 < KEEP_AHEAD_TO ? s->ahead * 2 : KEEP_AHEAD_TO;
@@ -244,10 +244,15 @@ bool keep_take(struct transtab *t, uint64_t key) {
     return false;
 }
 
-static struct segment *wanted_last(const struct keeping *k) {
+struct segment *keep_segment(struct keeping *k, uint64_t lo) {
     for (int i = 0; i < k->n_seg; i++)
-        if (k->seg[i].lo == k->next_lo && k->seg[i].fd >= 0) return (struct segment *)&k->seg[i];
+        if (k->seg[i].lo == lo) return &k->seg[i];
     return NULL;
+}
+
+static struct segment *wanted_last(struct keeping *k) {
+    struct segment *s = keep_segment(k, k->next_lo);
+    return s && s->fd >= 0 ? s : NULL;
 }
 
 int keep_much_ahead(const struct transtab *t) {

@@ -141,8 +141,10 @@ int64_t keep_save(struct transtab *t, uint64_t lo, uint64_t hi, int old_fd, int 
 /* Reads and verifies header and tables; false: not one of ours, of another build, or damaged. */
 bool keep_open(struct transtab *t, struct segment *s);
 void keep_close(struct segment *s);
-/* The named block, or NULL. */
-const struct kept_name *keep_name(const struct segment *s, uint32_t pc, uint32_t track);
+/* The block of a key, or NULL. */
+const struct kept_name *keep_name(const struct segment *s, uint64_t key);
+/* The image that is mapped from there on, or NULL. */
+struct segment *keep_segment(struct keeping *k, uint64_t lo);
 /* A chunk's bytes, verified, to be freed; NULL: damaged. */
 uint8_t *keep_chunk(const struct segment *s, uint32_t chunk);
 /* What a note holds, behind its counts: moved, reads, unbound, ids of exits, code. */

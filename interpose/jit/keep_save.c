@@ -287,13 +287,9 @@ static uint64_t file_bytes(const struct segment *s) {
 int64_t keep_save(struct transtab *t, uint64_t lo, uint64_t hi, int old_fd, int new_fd) {
     struct save s = {.t = t, .lo = lo, .hi = hi, .fd = new_fd, .at = sizeof(struct kept_head)};
     struct segment old = {.lo = lo, .hi = hi, .fd = old_fd};
-    bool stale = false, damaged = false;
-    for (int i = 0; i < t->keep->n_seg; i++) {
-        if (t->keep->seg[i].lo != lo) continue;
-        stale |= t->keep->seg[i].stale;
-        damaged |= t->keep->seg[i].damaged;
-    }
-    bool merges = old_fd >= 0 && !stale && keep_open(t, &old);
+    const struct segment *mapped = keep_segment(t->keep, lo);
+    bool merges = old_fd >= 0 && !(mapped && mapped->stale) && keep_open(t, &old);
+    bool damaged = mapped && mapped->damaged;
     if (merges && !damaged && file_bytes(&old) >= t->keep->max_bytes) { /* it is full: what it has stays */
         keep_close(&old);
         return 0;
@@ -305,7 +301,7 @@ int64_t keep_save(struct transtab *t, uint64_t lo, uint64_t hi, int old_fd, int 
         const struct note *n = saved(&s, block, &arrays);
         if (!n) continue;
         uint64_t key = t->blocks[block].key;
-        const struct kept_name *there = merges ? keep_name(&old, (uint32_t)key, (key & IP_KEY_TRACK) != 0) : NULL;
+        const struct kept_name *there = merges ? keep_name(&old, key) : NULL;
         if (there && now[there->chunk]) continue;
         add_block(&s, block, n, arrays);
         fresh++;

@@ -420,18 +420,13 @@ static bool lock_in_time(void) {
 uint64_t ip_keep_fresh(uint64_t lo, uint64_t hi) {
     uint64_t n = 0;
     if (!lock_in_time()) return 0;
-    const struct segment *old = NULL;
-    bool spoilt = false;
-    for (int i = 0; i < T.keep->n_seg; i++) {
-        if (T.keep->seg[i].lo != lo) continue;
-        old = &T.keep->seg[i];
-        spoilt |= old->stale || old->damaged;
-    }
+    const struct segment *old = keep_segment(T.keep, lo);
+    bool spoilt = old && (old->stale || old->damaged);
     for (uint32_t i = 0; i < T.meta->n_blocks; i++) {
         uint64_t key = T.blocks[i].key, pc = key & IP_KEY_PC;
         if (!T.keep->note[i] || !T.blocks[i].live || pc < lo || pc >= hi) continue;
         /* What is kept under that name stays: an entry of a linkage table that is not bound yet when it is wanted. */
-        n += !old || spoilt || !keep_name(old, (uint32_t)pc, (key & IP_KEY_TRACK) != 0);
+        n += !old || spoilt || !keep_name(old, key);
     }
     if (n && spoilt) n += IP_KEEP_SPOILT;
     unlock();

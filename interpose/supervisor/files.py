@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from interpose.elf.headers import PT_LOAD, HeaderError, Headers
+from interpose.elf.headers import PT_LOAD, HeaderError, Headers, whole
 from interpose.elf.names import NameTables
 from interpose.elf.openfile import OpenFile
 
@@ -52,18 +52,10 @@ class KnownFile:
     def load_segments(self) -> list[tuple[int, ...]]:
         """Its program headers of what is loaded (:meth:`Headers.program_headers`), without all the rest of
         :meth:`image`; none if it is gone or no ELF file of ours."""
-        file = self._file
-        if file is None:
+        if self._file is None:
             return []
-
-        def read(offset: int, size: int, what: str) -> bytes:
-            data = file.read(offset, size)
-            if len(data) < size:
-                raise HeaderError(f"{what} was cut off")
-            return data
-
         try:
-            headers = Headers(read)
+            headers = Headers(whole(self._file.read))
             rows = headers.program_headers() if headers.is_elf and headers.is_x86_64 else []
         except (OSError, OverflowError, HeaderError):
             return []
