@@ -51,12 +51,17 @@ void call_iovecs_defined(struct tstate *ts, u64 at, u64 n, u64 bytes) {
 #define CMSG_HEAD 16 /* struct cmsghdr */
 enum { MSG_NAME, MSG_NAMELEN, MSG_IOV, MSG_IOVLEN, MSG_CONTROL, MSG_CONTROLLEN, MSG_FLAGS };
 
-/* Control messages without the padding between them, which nobody reads. */
+/* Control messages without the padding between them: the kernel copies it, but nobody reads it. */
 static void controls(struct call *c, u64 at, u64 n, const char *name) {
     struct {
         u64 len;
         u32 level, type;
     } h;
+    u64 bad;
+    if (rt_shadow_unaddr(c->ts, at, n, &bad)) {
+        call_writes(c, at, n, name, "");
+        return;
+    }
     for (u64 end = at + n; at < end && end - at >= sizeof h; at += RT_ROUND_UP(h.len, 8)) {
         if (rt_copy_from(&h, at, sizeof h) < 0 || h.len < sizeof h || h.len > end - at) h.len = sizeof h;
         call_reads(c, at, h.len, name, "");
@@ -69,6 +74,7 @@ void call_message(struct call *c, u64 at, bool in, const char *name) {
     char part[96];
     call_reads(c, at, 12, name, "");
     call_reads(c, at + 16, 32, name, "");
+    if (!in) call_writes(c, at + 48, 4, name, "");
     if (rt_copy_from(m, at, sizeof m) < 0) return;
     if (m[MSG_NAME]) {
         member(part, sizeof part, name, ".msg_name");
