@@ -124,7 +124,7 @@ static bool check_sequence(struct check *c, const struct uinstr *u) {
     }
     if (u->op == U_SPSAVE) c->sp_saved = u->insn;
     if (u->op == U_SPCHG) {
-        if (c->sp_saved != u->insn) return refuse(c, "RSP was not remembered");
+        if (c->sp_saved != u->insn && c->sp_saved != u->insn - 1) return refuse(c, "RSP was not remembered");
         if (!c->last || c->last->insn < u->insn) return refuse(c, "before its instruction");
     }
     return true;

@@ -426,6 +426,7 @@ struct pass {
     struct frame frame;
     struct plan late; /* RSP's rise that is still to be marked */
     int late_insn;
+    bool lowered; /* the instruction at hand lowers what the one before it has loaded: marked behind both */
 };
 
 /* Mark what an earlier instruction gave back. */
@@ -434,8 +435,28 @@ static void settle(struct pass *ps) {
     ps->late.stack = SK_NONE;
 }
 
+/* Uop k gives RSP a value, and the next instruction lowers it: what was kept is the upper end of words that are alive,
+ * and popped next (Poly/ML, back on its thread's stack).  Between the two nothing is accessed. */
+static bool lowered_next(const struct ublock *in, int k, const struct plan *p) {
+    struct plan next;
+    if (p->stack != SK_OTHER || k + 1 >= in->n_u || in->u[k + 1].op != U_INSN) return false;
+    make_plan(&in->insn[in->u[k + 1].insn], &next);
+    return next.stack == SK_DOWN;
+}
+
 /* Mark what uop k gave back, now or later. */
 static void gave_back(struct pass *ps, int k, const struct ip_insn *in, struct plan *p) {
+    if (ps->lowered) {
+        ps->lowered = false;
+        settle(ps);
+        return;
+    }
+    if (lowered_next(ps->in, k, p)) {
+        ps->late = *p;
+        ps->late_insn = ps->in->u[k + 1].insn;
+        ps->lowered = true;
+        return;
+    }
     p->regained = regained(ps->in, k, p);
     if (read_below(ps->in, k, p, in)) {
         ps->late = *p;
@@ -573,7 +594,7 @@ static void instrument(const struct ublock *in, struct ublock *out, uint64_t fla
                 p.stack = SK_OTHER;
                 p.keeps_red_zone = true;
             }
-            if (p.stack != SK_NONE || p.store || p.stores_di || p.helper) settle(&ps);
+            if (!ps.lowered && (p.stack != SK_NONE || p.store || p.stores_di || p.helper)) settle(&ps);
             if (ps.track)
                 track_insn(&ps, u, insn, &p);
             else
