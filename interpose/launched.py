@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 AGAIN, END = 3, 4
 """``IP_LAUNCH_*``: the extension that has them need not be there."""
-HIDDEN = "@"
-"""``IP_LAUNCH_HIDDEN``."""
+HIDDEN = "INTERPOSE_HIDDEN_"
+"""What the launcher puts before names of variables that the dynamic linker or Python would take."""
 
 
 class Launcher:
@@ -62,8 +62,8 @@ def begin() -> None:
         waiting = Launcher(int(sock), int(pid), int(parent))
         os.set_inheritable(waiting.sock, False)
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-        for name in [name for name in os.environ if name.startswith(f"{HIDDEN}LD_")]:
-            os.environ[name.removeprefix(HIDDEN)] = os.environ.pop(name)
+    for name in [name for name in os.environ if name.startswith((f"{HIDDEN}LD_", f"{HIDDEN}PYTHON"))]:
+        os.environ[name.removeprefix(HIDDEN)] = os.environ.pop(name)
     if sys.flags.no_site and "site" not in sys.modules:
         sys.meta_path.append(_late)
 

@@ -25,8 +25,6 @@ struct ip_launch {
  * which the kernel would have to copy at each fork. */
 #define IP_HIGHEST_FD 4096
 
-#define IP_LAUNCH_HIDDEN 64 /* '@', before variables' names that the dynamic linker would take for its own */
-
 #define IP_FEW_FILES 64 /* descriptors that starting a program gets along with */
 
 #endif

@@ -25,6 +25,7 @@
 typedef unsigned long word;
 
 #define SCRIPT    "interpose-python"
+#define HIDDEN    "INTERPOSE_HIDDEN_" /* before names of variables; a shell would drop what is no name */
 #define PATH_MAX  4096
 #define PYTHON_FD 250 /* clear of descriptors that options name */
 #define X_OK      1
@@ -167,19 +168,32 @@ static bool begins(const char *s, const char *with) {
     return !*with;
 }
 
-/* The environment with names of the dynamic linker's that it does not know: what the user has preloaded, audits or
- * traces is the program.  Where libraries are found may be what Python's own need.  launched.py puts the names back. */
-static char **spared(void) {
+/* Is a variable the program's, and to be hidden from our Python?  What is preloaded, audited or traced is the program,
+ * but for where libraries are found, which may be what Python's own need; and PYTHONHOME, say, is that of the Python in
+ * it. */
+static bool is_programs(const char *variable, bool linkers) {
+    static const char *const ours[] = {
+        "PYTHONDONTWRITEBYTECODE=", "PYTHONPYCACHEPREFIX=", "PYTHONUSERBASE=", "PYTHONNOUSERSITE="};
+    if (begins(variable, "LD_")) return linkers && !begins(variable, "LD_LIBRARY_PATH=");
+    if (!begins(variable, "PYTHON")) return false;
+    for (word i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (begins(variable, ours[i])) return false;
+    return true;
+}
+
+/* The environment with the program's variables under names that nobody knows.  The script and launched.py put the names
+ * back. */
+static char **spared(bool linkers) {
     word n = 0;
     while (environment[n]) n++;
     char **all = room((n + 1) * sizeof *all);
     for (word i = 0; i < n; i++) {
         all[i] = environment[i];
-        if (!begins(all[i], "LD_") || begins(all[i], "LD_LIBRARY_PATH=")) continue;
-        word size = length(all[i]) + 1;
-        char *hidden = room(size + 1);
-        *hidden = IP_LAUNCH_HIDDEN;
-        for (word k = 0; k < size; k++) hidden[k + 1] = all[i][k];
+        if (!is_programs(all[i], linkers)) continue;
+        word size = length(all[i]) + 1, before = sizeof HIDDEN - 1;
+        char *hidden = room(before + size);
+        for (word k = 0; k < before; k++) hidden[k] = HIDDEN[k];
+        for (word k = 0; k < size; k++) hidden[before + k] = all[i][k];
         all[i] = hidden;
     }
     return all;
@@ -198,7 +212,7 @@ static void execute_python(long fd, long pid, long parent) {
     *at++ = number(numbers[2] + sizeof numbers[2], (word)parent);
     *at++ = (char *)name;
     for (long i = 1; i < count; i++) *at++ = words[i];
-    sys3(__NR_execve, (long)python, (long)argv, (long)(fd < 0 ? environment : spared()));
+    sys3(__NR_execve, (long)python, (long)argv, (long)spared(fd >= 0));
 }
 
 /* Have Python do it all in this process. */

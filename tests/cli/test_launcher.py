@@ -43,9 +43,9 @@ def test_it_needs_nobody():
         assert not [s.name for s in symbols.iter_symbols() if s["st_shndx"] == "SHN_UNDEF" and s.name]
 
 
-def test_its_numbers_are_those_of_the_header():
+def test_its_constants_are_those_of_the_launcher():
     assert (launched.AGAIN, launched.END) == (lib.IP_LAUNCH_AGAIN, lib.IP_LAUNCH_END)
-    assert ord(launched.HIDDEN) == lib.IP_LAUNCH_HIDDEN
+    assert launched.HIDDEN.encode() in built().read_bytes() and f'"{launched.HIDDEN}PYTHONPATH"' in script()
     assert lib.IP_TOLD not in (lib.IP_LAUNCH_READY, lib.IP_LAUNCH_AGAIN, lib.IP_LAUNCH_END)
 
 
@@ -143,12 +143,41 @@ def test_python_is_spared_site(command):
     for file in (interpose.__file__, _cffi_backend.__file__):
         path = Path(file).parent if file.endswith("__init__.py") else Path(file)
         (packages / path.name).symlink_to(path)
+    python = command.with_name("python-telling")
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -X importtime "$@"\n')
+    python.chmod(0o755)
+    command.with_name(REAL).write_text(f"#!{python}\n{script()}")
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    seen = run(
-        command, "--tool=none", "-q", "true", env={**environ, "PYTHONPROFILEIMPORTTIME": "1"}
-    ).stderr.splitlines()
+    seen = run(command, "--tool=none", "-q", "true", env=environ).stderr.splitlines()
     names = [line.rpartition("|")[2].strip() for line in seen]
     assert "interpose.supervisor.main" in names and "site" not in names
+
+
+@pytest.mark.parametrize("words", [["--tool=none", "-q", "/usr/bin/env"], ["--help"]])
+def test_variables_for_python_are_the_programs(command, words):
+    """Ours would not start with these, or show what it does."""
+    ours = {"PYTHONHOME": "/nosuch", "PYTHONVERBOSE": "2", "PYTHONHASHSEED": "x", "PYTHONPLATLIBDIR": "x"}
+    plain, shown = (run(command, *words, env={**os.environ, **more}) for more in ({}, ours))
+    assert (shown.returncode, shown.stderr) == (plain.returncode, plain.stderr) == (0, "")
+    more = set(shown.stdout.splitlines()) - set(plain.stdout.splitlines())
+    assert more == ({f"{name}={value}" for name, value in ours.items()} if "-q" in words else set())
+
+
+def test_modules_of_the_programs_python_are_not_ours(command, tmp_path):
+    """Hooks find theirs there, behind Python's own."""
+    for name in ("os", "encodings", "selectors", "struct", "codecs"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(99)\n")
+    (tmp_path / "of_hooks.py").write_text("WORD = 'found'\n")
+    (tmp_path / "hooks.py").write_text(
+        "import struct, interpose, of_hooks\n"
+        "@interpose.wrap('*', 'getppid')\n"
+        "def of_getppid(call):\n    print(of_hooks.WORD)\n    return call()\n"
+    )
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    words = [command, "--tool=none", "-q", f"--hooks={tmp_path / 'hooks.py'}", "sh", "-c", "echo $PYTHONPATH"]
+    shown = run(*words, env={**os.environ, "PYTHONPATH": path})
+    assert (shown.returncode, shown.stdout) == (0, f"{path}\n")
+    assert shown.stderr.endswith("found\n")
 
 
 def test_python_is_spared_what_is_preloaded(command, tmp_path):
