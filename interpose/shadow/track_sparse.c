@@ -131,8 +131,13 @@ static void compress(struct vx *x) {
     if (from == n) sure = made;
     if (in->ops[0].kind == IP_OP_MEM) {
         u64 at = tk_ea(t);
-        if (sure < made) memset(x->d + sure * es, 0xff, (made - sure) * es);
+        if (from < n) memset(x->d + sure * es, 0xff, (n - sure) * es);
         if (made) tk_store(t, at, made * es, x->d);
+        /* Behind it an undefined mask may store as well: no access, but no value that is sure, either. */
+        unsigned most = made;
+        if (from < n) most += (unsigned)__builtin_popcountll(t->ts->vk[in->evex_k] & ~k & (~0ull >> (64 - n)));
+        for (u64 to = at + made * es; to < at + most * es; to += es)
+            if (!(sh_access(t->ts, to, es, NULL) & SH_ACC_UNADDR)) tk_store(t, to, es, x->d + (to - at));
         return;
     }
     const u8 *old = t->ts->vvec + 64 * in->ops[0].reg;

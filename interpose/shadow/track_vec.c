@@ -121,6 +121,25 @@ u8 vx_either(const struct vx *x, unsigned i, u8 u, u8 value) {
     return x->known ? (u8)(x->d[i] | u | (x->value[i] ^ value)) : 0xff;
 }
 
+/* A masked store.  Elements that only an undefined mask leaves out become undefined like those that it lets in; where
+ * they are unaddressable, nothing is there to mark, and nothing is accessed. */
+static void write_memory(struct vx *x, unsigned n, unsigned es, u64 k, u64 open) {
+    struct tk *t = x->t;
+    u64 at = tk_ea(t);
+    u8 old[64], old_value[64];
+    for (unsigned i = 0; open && i < n; i += es) {
+        if (!(open >> i / es & 1)) continue;
+        if (sh_access(t->ts, at + i, es, old) & SH_ACC_UNADDR) {
+            memset(x->d + i, 0xff, es);
+            continue;
+        }
+        tk_value(at + i, es, old_value);
+        for (unsigned b = 0; b < es; b++) x->d[i + b] = vx_either(x, i + b, old[b], old_value[b]);
+        k |= 1ull << i / es;
+    }
+    tk_store_masked(t, at, n, es, k, x->d);
+}
+
 void vx_write(struct vx *x, unsigned n, unsigned es) {
     struct tk *t = x->t;
     const struct ip_insn *in = t->in;
@@ -133,7 +152,7 @@ void vx_write(struct vx *x, unsigned n, unsigned es) {
     }
     if (op->kind == IP_OP_MEM) {
         if (masked)
-            tk_store_masked(t, tk_ea(t), n, es, k, x->d);
+            write_memory(x, n, es, k, open);
         else
             tk_store(t, tk_ea(t), n, x->d);
         return;

@@ -116,6 +116,32 @@ AVX512 static void choices(int *block) {
                0x1111111111111111);
 }
 
+/* Stores under such masks: what may have been stored is as undefined as what was; block's end is no matter. */
+AVX512 static void stored_choices(int *block) {
+    __m512i v = _mm512_setzero_si512(), seven = _mm512_set1_epi32(7);
+    __mmask16 k = 0x15;
+    unsigned short half = 6;
+    VALGRIND_MAKE_MEM_UNDEFINED(&k, sizeof k);
+    memset(block, 0, 20);
+    _mm512_mask_storeu_epi32(block, k, v);
+    want("zero over zero", block, 20, 0);
+    _mm512_mask_storeu_epi32(block, k, seven);
+    want("seven over zero", block, 20, 0x11111);
+    memset(block, 0, 20);
+    _mm512_mask_compressstoreu_epi32(block, k, v);
+    want("compressed zeros over zero", block, 20, 0xfffff);
+    memset(block, 0, 20);
+    _mm512_mask_cvtepi64_storeu_epi32(block, k & 0x1f, v);
+    want("shortened zeros over zero", block, 20, 0xfffff);
+    memset(block, 0, 20);
+    VALGRIND_SET_VBITS(&k, &half, sizeof k);
+    _mm512_mask_storeu_epi32(block, k, seven);
+    want("seven over zero, by half a mask", block, 20, 0x110);
+    memset(block, 0, 20);
+    _mm512_mask_compressstoreu_epi32(block, k & 0x7, seven);
+    want("compressed sevens, by half a mask", block, 20, 0xff0);
+}
+
 BF16 static void halves(int *block) {
     __m512 v = _mm512_setzero_ps();
     int s[16];
@@ -145,7 +171,7 @@ int main(void) {
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
         five(block);
         if (RUNNING_ON_VALGRIND)
-            bits(whole, half), choices(block);
+            bits(whole, half), choices(block), stored_choices(block);
         if (__builtin_cpu_supports("avx512vbmi2"))
             bytes(block);
         if (__builtin_cpu_supports("avx512bf16"))
