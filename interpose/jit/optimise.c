@@ -13,6 +13,8 @@
 #include "jit/x86_decode.h"
 
 #define LOOKAHEAD         6
+#define LOOKAHEAD_STACK   24 /* instructions, from RSP's rise to the next call */
+#define RED_ZONE          128
 #define LINKAGE_ALIGNMENT 8 /* of the entries of .plt.got; those of the others are 16 bytes */
 #define NOWHERE           1 /* aligned to nothing */
 #define PUSH_IMM32        0x68
@@ -123,6 +125,44 @@ static int flags_live_at(const struct ip_code_reader *rd, const struct ublock *b
     return 1;
 }
 
+/* RSP rises before pc by so much, and what it gave back is within the red zone. Does the code step down over it again,
+ * and come to a call, or read there, without having stored anything in the new frame? Then it still counts on what is
+ * there: compilers pass an aggregate by value twice, with a test in between, and store it once. What comes after is
+ * a guess, which costs time only. */
+static bool takes_back(const struct ip_code_reader *rd, const struct ublock *b, uint64_t pc, int64_t rise, bool side) {
+    int64_t down = 0;
+    for (int n = 0; n < LOOKAHEAD_STACK; n++) {
+        uint8_t buf[16];
+        struct ip_insn in;
+        int64_t step;
+        if (!may_rely_on(rd, b, pc) || (rd->is_bound && rd->is_bound(rd->ctx, pc))) return false;
+        int avail = rd->read(rd->ctx, pc, buf, 15);
+        int len = avail > 0 ? ip_decode(buf, (size_t)avail, pc, &in) : 0;
+        if (len <= 0) return false;
+        if (in.flow == IP_F_CALL || in.flow == IP_F_CALLI) return down != 0;
+        if (in.flow == IP_F_JCC && !side && !down && takes_back(rd, b, in.target, rise, true)) return true;
+        if (in.flow != IP_F_NEXT && in.flow != IP_F_JMP && in.flow != IP_F_JCC) return false;
+        if (!ip_rsp_step(&in, &step) || step > 0 || in.mnem == IP_MN_PUSH) return false;
+        down -= step;
+        if (in.mem.present && in.mem.base == IP_RSP && !(in.mem.access & IP_ACC_ADDR)) {
+            if (in.mem.access & IP_ACC_W) return false;
+            if (down && in.mem.disp < down && in.mem.disp >= down - rise) return true;
+        }
+        pc = in.flow == IP_F_JMP ? in.target : pc + (uint64_t)len;
+    }
+    return false;
+}
+
+static void find_taken_back(struct ublock *b, const struct ip_code_reader *rd) {
+    int64_t step;
+    for (int i = 0; i < b->n_insn; i++) {
+        const struct ip_insn *in = &b->insn[i];
+        if (in->mnem != IP_MN_ADD && in->mnem != IP_MN_LEA) continue;
+        if (!ip_rsp_step(in, &step) || step <= 0 || step > RED_ZONE) continue;
+        if (takes_back(rd, b, in->pc + in->len, step, false)) b->taken_back |= 1ull << i;
+    }
+}
+
 /* Instructions of every CPU that fault by their memory operand only. */
 static bool is_plain(const struct ip_insn *in) {
     switch (in->mnem) {
@@ -221,6 +261,8 @@ void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd, const
         bool counts = o->flags & IP_C_COUNT; /* the stub of an entry that is counted (em_linked) takes flags for live */
         if (direct ? !flags_live_at(rd, b, last->imm & IP_KEY_PC) : !counts && leads_through_linkage(b)) flags = 0;
     }
+    b->taken_back = 0;
+    if (instrumented && o->flags & IP_C_SHADOW) find_taken_back(b, rd);
     if (last && is_guessed(b, o) && (last->imm = guess_linkage(rd, b, o))) flags = 0;
     b->dead_before[n] = 0;
     b->fl_live_before[n] = flags != 0;

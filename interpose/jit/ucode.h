@@ -173,6 +173,7 @@ struct ublock {
     int n_insn, n_u;
     uint16_t dead_before[UB_MAX_INSN + 1]; /* stage 2 */
     uint8_t fl_live_before[UB_MAX_INSN + 1];
+    uint64_t taken_back;  /* stage 2: a bit for each rise of RSP over what later code takes again, as it is */
     struct ip_insn *insn; /* UB_MAX_INSN of them; the blocks of one translation
                              share the decoded instructions */
     uint64_t pages[8];    /* guest pages the bytes come from */

@@ -590,7 +590,8 @@ static void instrument(const struct ublock *in, struct ublock *out, uint64_t fla
                 ub_add(out, U_JMP, u->insn)->imm = insn->pc | IP_KEY_TRACK | IP_KEY_NOREDIR;
                 goto done;
             }
-            if (forms_below(in, k, &p) || uncovers_red_zone(in, k, &p, insn)) {
+            bool again = p.stack == SK_UP && in->taken_back >> u->insn & 1;
+            if (again || forms_below(in, k, &p) || uncovers_red_zone(in, k, &p, insn)) {
                 p.stack = SK_OTHER;
                 p.keeps_red_zone = true;
             }
