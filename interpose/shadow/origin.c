@@ -508,6 +508,12 @@ static void from_memory(struct tk *t, u64 at, u64 n) {
 }
 
 /* The lowest bit of *m goes to *r. */
+void origin_from_element(struct tk *t, u64 at, u64 n) { from_memory(t, at, n); }
+
+void origin_to_element(struct tk *t, u64 at, u64 n) {
+    if (t->origin) tag_memory(t->ts, at, n, t->origin);
+}
+
 static inline bool next_bit(u64 *m, unsigned *r) {
     if (!*m) return false;
     *r = (unsigned)__builtin_ctzll(*m);
@@ -538,6 +544,30 @@ static unsigned low_element(const struct ip_insn *in, u32 *regs) {
         return r->cls == V_CVTLOW ? r->q : r->p;
     default: return 0;
     }
+}
+
+/* The destination of an instruction whose mask leaves nothing of it as it was: no source then.  Compilers have every
+ * intrinsic without a mask there, with a destination that holds whatever it does. */
+static u32 overwritten(struct tk *t) {
+    const struct ip_insn *in = t->in;
+    const struct ip_operand *to = &in->ops[0];
+    const struct vec_rule *r = in->evex_k && !in->evex_z ? track_vec_rule(in->mnem) : NULL;
+    if (!r || to->kind != IP_OP_VEC) return 0;
+    switch (r->cls) {
+    case V_CAST3:
+    case V_TERNARY:
+    case V_PERM2SRC:
+    case V_SHIFT2:
+    case V_SCALAR3:
+    case V_SCALAR3F:
+    case V_MOVESCALAR: return 0; /* has it, or more than the mask governs, from there */
+    default: break;
+    }
+    for (unsigned i = 1; i < in->n_ops; i++)
+        if (in->ops[i].kind == IP_OP_VEC && in->ops[i].reg == to->reg) return 0;
+    unsigned n = to->size / (to->esize ? to->esize : 1);
+    u64 all = n < 64 ? (1ull << n) - 1 : ~0ull;
+    return (t->ts->vk[in->evex_k] | ~tk_k_value(t, in->evex_k)) & all ? 0 : 1u << (to->reg & 31);
 }
 
 static void from_vectors(struct tk *t, const struct ip_origins *g, u32 regs, unsigned n) {
@@ -579,7 +609,8 @@ void origin_begin(struct tk *t) {
     u64 n;
     t->origin = 0;
     from_registers(t, g);
-    if (vectors) from_vectors(t, g, low ? regs : in->vec_read, low ? low : 64);
+    u32 kept = vectors && !low ? overwritten(t) : 0;
+    if (vectors) from_vectors(t, g, low ? regs : in->vec_read & ~kept, low ? low : 64);
     if (in->mem.present && (in->mem.access & IP_ACC_R) && !in->mem.vsib && in->mem.size <= 64)
         from_memory(t, tk_ea_raw(t), tk_mem_size(in));
     for (unsigned i = 0; i < in->n_ops; i++) {

@@ -1,5 +1,6 @@
 /* Tracking: vector instructions whose elements are not side by side in memory,
  * or change places by a mask: gathers, scatters, compressions, expansions. */
+#include "shadow/origin.h"
 #include "shadow/track_vec.h"
 
 /* Addresses of a gather's or scatter's elements. */
@@ -84,7 +85,9 @@ static void gather(struct vx *x) {
     for (unsigned i = 0; i < s.n; i++) {
         u8 *to = x->d + i * s.es;
         if (!plain) {
-            if (sparse_at(x, &s, i, &at)) tk_load(t, at, s.es, to);
+            if (!sparse_at(x, &s, i, &at)) continue;
+            tk_load(t, at, s.es, to);
+            if (origins_kept()) origin_from_element(t, at, s.es);
         } else if (s.on >> i & 1) {
             memset(to, 0, s.es);
         }
@@ -104,8 +107,11 @@ static void scatter(struct vx *x) {
     u64 at;
     sparse_begin(x, &s, 1);
     vx_read(x, 1, x->d, 64);
-    for (unsigned i = 0; i < s.n; i++)
-        if (sparse_at(x, &s, i, &at)) tk_store(t, at, s.es, x->d + i * s.es);
+    for (unsigned i = 0; i < s.n; i++) {
+        if (!sparse_at(x, &s, i, &at)) continue;
+        tk_store(t, at, s.es, x->d + i * s.es);
+        if (origins_kept()) origin_to_element(t, at, s.es);
+    }
     tk_set_k(t, t->in->evex_k, 0);
 }
 
