@@ -621,6 +621,13 @@ void origin_begin(struct tk *t) {
     if (low && !t->origin) from_vectors(t, g, in->vec_read, 64);
 }
 
+/* A scatter or a masked store: what it leaves alone keeps its origin, and what it stores has got one already
+ * (origin_to_element). */
+static bool by_elements(const struct ip_insn *in) {
+    const struct vec_rule *r = track_vec_rule(in->mnem);
+    return in->mem.vsib || in->evex_k || (r && r->cls == V_MASKMOVE);
+}
+
 void origin_end(struct tk *t) {
     const struct ip_insn *in = t->in;
     struct tstate *ts = t->ts;
@@ -634,7 +641,7 @@ void origin_end(struct tk *t) {
     for (u64 m = in->mmx_write; next_bit(&m, &r);) g->mmx[r] = t->origin;
     for (u64 m = in->k_write; next_bit(&m, &r);) g->k[r] = t->origin;
     if (in->fl_write & IP_FL_ARITH) g->flags = t->origin;
-    if (in->mem.present && (in->mem.access & IP_ACC_W) && !in->mem.vsib && in->mem.size <= 64)
+    if (in->mem.present && (in->mem.access & IP_ACC_W) && !by_elements(in) && in->mem.size <= 64)
         tag_memory(ts, tk_ea_raw(t), tk_mem_size(in), t->origin);
     for (unsigned i = 0; i < in->n_ops; i++) {
         if (in->ops[i].kind != IP_OP_MEM_IMPL || !(in->ops[i].access & IP_ACC_W)) continue;

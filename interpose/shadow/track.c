@@ -175,6 +175,7 @@ void tk_store_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, const
             store_addressable(t, at + i, es, v + i);
         } else
             tk_store(t, at + i, es, v + i);
+        if (origins_kept()) origin_to_element(t, at + i, es);
     }
     if (bad.end) sh_report_access(t->ts, IP_E_WRITE, bad.first, bad.end - bad.first);
 }

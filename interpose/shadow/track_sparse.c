@@ -139,11 +139,15 @@ static void compress(struct vx *x) {
         u64 at = tk_ea(t);
         if (from < n) memset(x->d + sure * es, 0xff, (n - sure) * es);
         if (made) tk_store(t, at, made * es, x->d);
+        if (made && origins_kept()) origin_to_element(t, at, made * es);
         /* Behind it an undefined mask may store as well: no access, but no value that is sure, either. */
         unsigned most = made;
         if (from < n) most += (unsigned)__builtin_popcountll(t->ts->vk[in->evex_k] & ~k & (~0ull >> (64 - n)));
         for (u64 to = at + made * es; to < at + most * es; to += es)
-            if (!(sh_access(t->ts, to, es, NULL) & SH_ACC_UNADDR)) tk_store(t, to, es, x->d + (to - at));
+            if (!(sh_access(t->ts, to, es, NULL) & SH_ACC_UNADDR)) {
+                tk_store(t, to, es, x->d + (to - at));
+                if (origins_kept()) origin_to_element(t, to, es);
+            }
         return;
     }
     const u8 *old = t->ts->vvec + 64 * in->ops[0].reg;
