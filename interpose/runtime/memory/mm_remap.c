@@ -86,8 +86,10 @@ static long remap(struct tstate *ts, struct remap *m) {
     u32 i = mm_first(m->old);
     if (end < m->old || i >= rt_nsegs || rt_segs[i].lo > m->old) return -EFAULT;
     bool fixed = (m->flags & MREMAP_FIXED) != 0, stays = (m->flags & MREMAP_DONTUNMAP) != 0;
-    if (fixed && (m->dest % RT_PAGE != 0 || !mm_allowed(m->dest, m->new_len) ||
-                  (m->dest < end && m->old < m->dest + m->new_len)))
+    if (fixed && !mm_allowed(m->dest, m->new_len)) return -EINVAL;
+    if ((fixed || stays) &&
+        (m->dest % RT_PAGE != 0 || m->new_len > rt_client_end() || m->dest > rt_client_end() - m->new_len ||
+         (m->dest < end && m->old < m->dest + m->new_len)))
         return -EINVAL;
     if (m->new_len < m->old_len) { /* the tail goes in any case */
         long r = mm_unmap(ts, m->old + m->new_len, end);
@@ -105,12 +107,15 @@ static long remap(struct tstate *ts, struct remap *m) {
         long r = grow_in_place(ts, m, &rt_segs[i]);
         if (r != -ENOMEM || !(m->flags & MREMAP_MAYMOVE)) return r;
     }
-    if (!fixed) {
+    /* Of one that leaves its range mapped, the kernel takes the address for a hint, as mmap does. */
+    bool hinted = !fixed && stays && m->dest != 0 && mm_allowed(m->dest, m->new_len) &&
+                  mm_is_free(m->dest, m->dest + m->new_len);
+    if (!fixed && !hinted) {
         if (!(m->flags & MREMAP_MAYMOVE)) return -ENOMEM;
         m->dest = rt_segs[i].prot & PROT_EXEC ? mm_place_low(m->new_len, RT_PAGE) : 0;
         if (m->dest == 0) m->dest = mm_place_high(m->new_len, RT_PAGE);
         if (m->dest == 0) return -ENOMEM;
-    } else if (!mm_is_free(m->dest, m->dest + m->new_len)) {
+    } else if (fixed && !mm_is_free(m->dest, m->dest + m->new_len)) {
         bool anonymous = rt_segs[i].kind == RT_SEG_ANON && !(rt_segs[i].mflags & MM_SHARED) && rt_segs[i].prot;
         m->keeps_code = anonymous && mm_replaced(ts, m->dest, m->dest + m->new_len);
         long r = mm_unmap(ts, m->dest, m->dest + m->new_len);
