@@ -116,6 +116,7 @@ struct rt_thread {
     u64 debug_born;        /* the process that this call has made, 1 << 32: by vfork; or 0 */
     u64 joining_branch;    /* track_branch.c: pc of a branch that reports the one before it, too, or 0 */
     u64 target_kept;       /* signal.c: of ts->target, which leads to rt_arrived meanwhile; or 0 */
+    u64 came_from;         /* thread.c: RSP of who made this process, on another stack; or 0 */
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }
 /* Is it in translated code, or on the way back there in the middle of a block? */

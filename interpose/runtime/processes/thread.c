@@ -274,6 +274,7 @@ __attribute__((used)) RT_NORETURN void thread_start(struct tstate *ts) {
     (void)sig_is_ending(ts); /* then nobody knew of us to stop us */
     if (th->clear_handlers) sig_table_clear_handlers(ts);
     rt_signal_thread_init(ts);
+    if (th->came_from) rt_hook_stack_loaded(ts, th->came_from, ts->gpr[IP_RSP]);
     rt_hook_thread_begin(ts);
     rt_run(ts);
 }
@@ -309,38 +310,57 @@ static void copy_state(struct tstate *from, struct tstate *to, u64 sp) {
     }
 }
 
-/* maker: the stack pointer of who calls clone. */
-static void shadow_new_stack(struct tstate *child, u64 maker, const struct clone_request *rq) {
-    u64 sp = child->gpr[IP_RSP];
-    u64 lo, hi;
-    bool takes;
-    if (!(rt.flags & IP_C_SHADOW) || !rq->stack || !rt_hook_stack_region(sp, &lo, &hi, &takes)) return;
-    if (rq->stack_size && rq->stack > lo) lo = rq->stack;
-    if (rq->stack_size) hi = sp;
-    bool its_makers = maker >= lo && maker < hi;
-    /* A process's stack without a size: how far down it goes, in what the kernel may have joined with other mappings,
-     * nobody knows. */
-    if (!(rq->flags & CLONE_THREAD) && !rq->stack_size && !its_makers) {
-        rt_hook_stack_loaded(child, maker, sp);
-        return;
-    }
-    rt_set_stack(child, lo, hi);
-    /* Without a size it is a guess: a thread's stack begins near the top of its
-     * mapping.  Elsewhere (goroutines) the mapping holds other things too, and so does
-     * its maker's stack, in a frame of which a process has its own. */
-    child->stack_shared = !rq->stack_size && (its_makers || hi - sp > (hi - lo) / 4);
-    if (!(rq->flags & CLONE_THREAD) && child->stack_shared) takes = true;
-    child->umask &= ~(1ull << IP_U_TAKES);
-    child->stack_looks = 0;
-    if (!child->stack_shared) takes = rt_hook_stack_new(lo, hi, sp);
-    if (takes) child->umask |= 1ull << IP_U_TAKES;
-}
-
 static void shadow_ids(const struct clone_request *rq) {
     if (!(rt.flags & IP_C_SHADOW)) return;
     if (rq->flags & CLONE_PARENT_SETTID) rt_hook_written(rq->parent_tid, 4);
     if (rq->flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID)) rt_hook_written(rq->child_tid, 4);
     if (rq->flags & CLONE_PIDFD) rt_hook_written(rq->pidfd, 4);
+}
+
+static u64 child_sp(const struct clone_request *rq) { return rq->stack ? rq->stack + rq->stack_size : 0; }
+
+/* What is known of the stack that a new thread gets. */
+struct new_stack {
+    bool known, loaded; /* loaded: the child goes over to it by itself, once its signals are open */
+    bool shared, takes;
+    u64 lo, hi;
+};
+
+/* The stack may lie where no shadow is, or nothing that can be read: before signals are blocked, for a fault is the end
+ * then. */
+static struct new_stack shadow_new_stack(const struct tstate *ts, const struct clone_request *rq) {
+    struct new_stack n = {0};
+    u64 maker = ts->gpr[IP_RSP], sp = child_sp(rq);
+    if (!(rt.flags & IP_C_SHADOW)) return n;
+    if (!rq->stack || !rt_hook_stack_region(sp, &n.lo, &n.hi, &n.takes)) return n;
+    n.known = true;
+    if (rq->stack_size && rq->stack > n.lo) n.lo = rq->stack;
+    if (rq->stack_size) n.hi = sp;
+    bool its_makers = maker >= n.lo && maker < n.hi;
+    /* A process's stack without a size: how far down it goes, in what the kernel may have joined with other mappings,
+     * nobody knows. */
+    n.loaded = !(rq->flags & CLONE_THREAD) && !rq->stack_size && !its_makers;
+    if (n.loaded) return n;
+    /* Without a size it is a guess: a thread's stack begins near the top of its
+     * mapping.  Elsewhere (goroutines) the mapping holds other things too, and so does
+     * its maker's stack, in a frame of which a process has its own. */
+    n.shared = !rq->stack_size && (its_makers || n.hi - sp > (n.hi - n.lo) / 4);
+    if (!(rq->flags & CLONE_THREAD) && n.shared) n.takes = true;
+    if (!n.shared) n.takes = rt_hook_stack_new(n.lo, n.hi, sp);
+    return n;
+}
+
+static void set_new_stack(struct tstate *child, const struct new_stack *n, u64 maker) {
+    if (!n->known) return;
+    if (n->loaded) {
+        rt_th(child)->came_from = maker;
+        return;
+    }
+    rt_set_stack(child, n->lo, n->hi);
+    child->stack_shared = n->shared;
+    child->umask &= ~(1ull << IP_U_TAKES);
+    child->stack_looks = 0;
+    if (n->takes) child->umask |= 1ull << IP_U_TAKES;
 }
 
 long clone_call(const struct clone_request *rq, u64 rq_size, struct tstate *child) {
@@ -351,8 +371,6 @@ long clone_call(const struct clone_request *rq, u64 rq_size, struct tstate *chil
     u64 args[6] = {rq->flags | rq->exit_signal, rq->stack, rq->parent_tid, rq->child_tid, rq->tls, 0};
     return sig_clone_call(__NR_clone, args, child);
 }
-
-static u64 child_sp(const struct clone_request *rq) { return rq->stack ? rq->stack + rq->stack_size : 0; }
 
 static void copy_callstack(struct tstate *from, struct tstate *to) {
     u64 used = from->cs_top + sizeof(struct ip_csent) - from->cs_base;
@@ -368,6 +386,8 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
     struct clone_request k = *rq;
     bool thread = rq->flags & CLONE_THREAD, vfork = rq->flags & CLONE_VFORK;
 
+    struct new_stack stack = shadow_new_stack(ts, rq);
+    shadow_ids(rq); /* now: as above, and after the call the thread may be gone already, and its memory */
     sig_block_everything();
     if (th->pending) {
         sig_unblock_everything(th);
@@ -403,7 +423,7 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
         copy_callstack(ts, child);
     }
     sig_table_inherit(ts, child, !(rq->flags & CLONE_SIGHAND));
-    shadow_new_stack(child, ts->gpr[IP_RSP], rq);
+    set_new_stack(child, &stack, ts->gpr[IP_RSP]);
 
     ct->clear_handlers = (rq->flags & CLONE_CLEAR_SIGHAND) != 0;
     k.flags = (k.flags | CLONE_SETTLS) & ~(u64)CLONE_CLEAR_SIGHAND;
@@ -428,7 +448,6 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
         if (!(rq->flags & CLONE_FILES)) rt_fds_dropped(ct->files);
         rt_thread_free(child);
     }
-    if (r > 0) shadow_ids(rq);
     sig_unblock_everything(th);
     return r;
 }

@@ -659,6 +659,7 @@ void mc_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
         const struct rt_syscall_arg *a = used.is;
         const char *name = a->report[0] ? a->report : a->name;
         if (is_absent(a, before, args, i)) continue;
+        if (a->conditional && a->kind == RT_ARG_OUT && !sh_condition_holds(nr, args, i)) continue;
         u64 n = rt_size_value(&a->size, args, 0);
         switch (a->kind) {
         case RT_ARG_STRING: call_reads_string(&c, args[i], name, ""); break;
