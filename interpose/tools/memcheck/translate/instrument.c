@@ -437,9 +437,10 @@ static void settle(struct pass *ps) {
 
 /* Uop k gives RSP a value, and the next instruction lowers it: what was kept is the upper end of words that are alive,
  * and popped next (Poly/ML, back on its thread's stack).  Between the two nothing is accessed. */
-static bool lowered_next(const struct ublock *in, int k, const struct plan *p) {
+static bool lowered_next(const struct ublock *in, int k, const struct ip_insn *gives, const struct plan *p) {
     struct plan next;
-    if (p->stack != SK_OTHER || k + 1 >= in->n_u || in->u[k + 1].op != U_INSN) return false;
+    if (p->stack != SK_OTHER || !(p->loads_sp || gives->mnem == IP_MN_MOV)) return false;
+    if (k + 1 >= in->n_u || in->u[k + 1].op != U_INSN || in->u[k + 1].insn != in->u[k].insn + 1) return false;
     make_plan(&in->insn[in->u[k + 1].insn], &next);
     return next.stack == SK_DOWN;
 }
@@ -451,7 +452,7 @@ static void gave_back(struct pass *ps, int k, const struct ip_insn *in, struct p
         settle(ps);
         return;
     }
-    if (lowered_next(ps->in, k, p)) {
+    if (lowered_next(ps->in, k, in, p)) {
         ps->late = *p;
         ps->late_insn = ps->in->u[k + 1].insn;
         ps->lowered = true;
