@@ -507,13 +507,13 @@ static void from_memory(struct tk *t, u64 at, u64 n) {
         from(t, origin_of_memory(t->ts, bad));
 }
 
-/* The lowest bit of *m goes to *r. */
 void origin_from_element(struct tk *t, u64 at, u64 n) { from_memory(t, at, n); }
 
 void origin_to_element(struct tk *t, u64 at, u64 n) {
     if (t->origin) tag_memory(t->ts, at, n, t->origin);
 }
 
+/* The lowest bit of *m goes to *r. */
 static inline bool next_bit(u64 *m, unsigned *r) {
     if (!*m) return false;
     *r = (unsigned)__builtin_ctzll(*m);
