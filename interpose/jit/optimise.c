@@ -14,9 +14,8 @@
 
 #define LOOKAHEAD         6
 #define LOOKAHEAD_STACK   24 /* instructions, from RSP's rise to the next call */
-#define RED_ZONE          128
-#define LINKAGE_ALIGNMENT 8 /* of the entries of .plt.got; those of the others are 16 bytes */
-#define NOWHERE           1 /* aligned to nothing */
+#define LINKAGE_ALIGNMENT 8  /* of the entries of .plt.got; those of the others are 16 bytes */
+#define NOWHERE           1  /* aligned to nothing */
 #define PUSH_IMM32        0x68
 
 /* Flags that are overwritten for certain.  Those that the manual calls
@@ -98,18 +97,23 @@ static uint64_t guess_linkage(const struct ip_code_reader *rd, const struct ublo
     return whole && !b->has_nr && !o->count_blocks ? to | JMPI_UNBOUND : 0;
 }
 
+/* The instruction at pc, by whose bytes this translation may go: its length, or 0. */
+static int look_ahead(const struct ip_code_reader *rd, const struct ublock *b, uint64_t pc, struct ip_insn *in) {
+    uint8_t buf[16];
+    if (!may_rely_on(rd, b, pc) || (rd->is_bound && rd->is_bound(rd->ctx, pc))) return 0;
+    int avail = rd->read(rd->ctx, pc, buf, 15);
+    int len = avail > 0 ? ip_decode(buf, (size_t)avail, pc, in) : 0;
+    return len > 0 ? len : 0;
+}
+
 /* 1 if some arithmetic flag may be read before it is overwritten at pc. */
 static int flags_live_at(const struct ip_code_reader *rd, const struct ublock *b, uint64_t pc) {
     uint32_t open = IP_FL_ARITH;
     uint64_t start = pc; /* of what a call or jump leads to */
     for (int n = 0; n < LOOKAHEAD; n++) {
-        uint8_t buf[16];
         struct ip_insn in;
-        if (!may_rely_on(rd, b, pc) || (rd->is_bound && rd->is_bound(rd->ctx, pc))) return 1;
-        int avail = rd->read(rd->ctx, pc, buf, 15);
-        if (avail <= 0) return 1;
-        int len = ip_decode(buf, (size_t)avail, pc, &in);
-        if (len <= 0) return 1;
+        int len = look_ahead(rd, b, pc, &in);
+        if (!len) return 1;
         if (in.fl_read & open) return 1;
         open &= ~fl_kill(&in);
         if (!open) return 0;
@@ -132,13 +136,10 @@ static int flags_live_at(const struct ip_code_reader *rd, const struct ublock *b
 static bool takes_back(const struct ip_code_reader *rd, const struct ublock *b, uint64_t pc, int64_t rise, bool side) {
     int64_t down = 0;
     for (int n = 0; n < LOOKAHEAD_STACK; n++) {
-        uint8_t buf[16];
         struct ip_insn in;
         int64_t step;
-        if (!may_rely_on(rd, b, pc) || (rd->is_bound && rd->is_bound(rd->ctx, pc))) return false;
-        int avail = rd->read(rd->ctx, pc, buf, 15);
-        int len = avail > 0 ? ip_decode(buf, (size_t)avail, pc, &in) : 0;
-        if (len <= 0) return false;
+        int len = look_ahead(rd, b, pc, &in);
+        if (!len) return false;
         if (in.flow == IP_F_CALL || in.flow == IP_F_CALLI) return down != 0;
         if (in.flow == IP_F_JCC && !side && !down && takes_back(rd, b, in.target, rise, true)) return true;
         if (in.flow != IP_F_NEXT && in.flow != IP_F_JMP && in.flow != IP_F_JCC) return false;

@@ -157,6 +157,7 @@ struct uinstr {
 /* SPCHG's imm: the new red zone stays as it is; RSP's new value does not come from RSP or RBP. */
 enum { SPCHG_RED_ZONE = 1, SPCHG_LOADED = 2 };
 
+#define RED_ZONE    128 /* bytes below RSP that the ABI lets a leaf function use */
 #define UB_MAX_INSN 64
 #define UB_MAX_UOPS 1600
 

@@ -166,6 +166,11 @@ void tk_store(struct tk *t, u64 at, unsigned n, const u8 *v) {
     store_addressable(t, at, n, v);
 }
 
+void tk_store_element(struct tk *t, u64 at, unsigned n, const u8 *v) {
+    tk_store(t, at, n, v);
+    if (origins_kept()) origin_to_element(t, at, n);
+}
+
 void tk_store_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, const u8 *v) {
     struct bad_part bad = {0, 0};
     for (unsigned i = 0; i < n; i += es) {

@@ -1,6 +1,5 @@
 /* Tracking: vector instructions that only move data.  The V bits take the same
  * way as the data. */
-#include "shadow/origin.h"
 #include "shadow/track_vec.h"
 
 static void copy(u8 *d, const u8 *s, unsigned n) { memcpy(d, s, n); }
@@ -165,10 +164,7 @@ static void masked_move(struct vx *x, unsigned es) {
     for (unsigned i = 0; i < n; i += es) {
         if (m[i + es - 1] & 0x80) tk_report_cond(t); /* whether it is accessed */
         bool on = mv[i + es - 1] & 0x80;
-        if (store && on) {
-            tk_store(t, at + i, es, v + i);
-            if (origins_kept()) origin_to_element(t, at + i, es);
-        }
+        if (store && on) tk_store_element(t, at + i, es, v + i);
         if (store) continue;
         memset(x->d + i, 0, es);
         if (on) tk_load(t, at + i, es, x->d + i);

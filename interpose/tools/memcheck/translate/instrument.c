@@ -196,8 +196,6 @@ static void make_plan(const struct ip_insn *in, struct plan *p) {
  * need none either if the block goes straight to its return, which takes the
  * bytes back; elsewhere the slow path notes them (IP_U_REDZONE). */
 
-#define RED_ZONE 128
-
 struct frame {
     bool known; /* RBP = RSP + off */
     int64_t off;
