@@ -507,9 +507,9 @@ static void from_memory(struct tk *t, u64 at, u64 n) {
         from(t, origin_of_memory(t->ts, bad));
 }
 
-void origin_from_element(struct tk *t, u64 at, u64 n) { from_memory(t, at, n); }
+void origin_from_elements(struct tk *t, u64 at, u64 n) { from_memory(t, at, n); }
 
-void origin_to_element(struct tk *t, u64 at, u64 n) {
+void origin_to_elements(struct tk *t, u64 at, u64 n) {
     if (t->origin) tag_memory(t->ts, at, n, t->origin);
 }
 
@@ -600,6 +600,17 @@ void origin_to_x87(struct tk *t, unsigned r) {
     if (t->origin) *x87_tag(t, r) = t->origin;
 }
 
+static bool masked_move(const struct ip_insn *in) {
+    const struct vec_rule *r = track_vec_rule(in->mnem);
+    return r && r->cls == V_MASKMOVE;
+}
+
+/* A gather, or a load under a mask: what is left out is no input, and what is taken tells its origin then
+ * (origin_from_elements). */
+static bool loads_elements(const struct ip_insn *in) {
+    return in->mem.vsib || (in->evex_k && (in->mem.access & IP_ACC_COND)) || masked_move(in);
+}
+
 void origin_begin(struct tk *t) {
     const struct ip_insn *in = t->in;
     const struct ip_origins *g = origin_tags(t->ts);
@@ -611,7 +622,7 @@ void origin_begin(struct tk *t) {
     from_registers(t, g);
     u32 kept = vectors && !low ? overwritten(t) : 0;
     if (vectors) from_vectors(t, g, low ? regs : in->vec_read & ~kept, low ? low : 64);
-    if (in->mem.present && (in->mem.access & IP_ACC_R) && !in->mem.vsib && in->mem.size <= 64)
+    if (in->mem.present && (in->mem.access & IP_ACC_R) && !loads_elements(in) && in->mem.size <= 64)
         from_memory(t, tk_ea_raw(t), tk_mem_size(in));
     for (unsigned i = 0; i < in->n_ops; i++) {
         if (in->ops[i].kind != IP_OP_MEM_IMPL || !(in->ops[i].access & IP_ACC_R)) continue;
@@ -622,11 +633,8 @@ void origin_begin(struct tk *t) {
 }
 
 /* A scatter or a masked store: what it leaves alone keeps its origin, and what it stores has got one already
- * (origin_to_element). */
-static bool by_elements(const struct ip_insn *in) {
-    const struct vec_rule *r = track_vec_rule(in->mnem);
-    return in->mem.vsib || in->evex_k || (r && r->cls == V_MASKMOVE);
-}
+ * (origin_to_elements). */
+static bool by_elements(const struct ip_insn *in) { return in->mem.vsib || in->evex_k || masked_move(in); }
 
 void origin_end(struct tk *t) {
     const struct ip_insn *in = t->in;

@@ -52,9 +52,9 @@ void origin_stored(struct tstate *ts, u64 addr, u64 n, const u64 *v, u32 tag);
 void origin_begin(struct tk *t);
 /* After it: its undefined outputs come from there. */
 void origin_end(struct tk *t);
-/* In between: of an element that a gather takes, or that a scatter or masked store has stored. */
-void origin_from_element(struct tk *t, u64 at, u64 n);
-void origin_to_element(struct tk *t, u64 at, u64 n);
+/* In between: of elements that a gather or masked load takes, or that a scatter or masked store has stored. */
+void origin_from_elements(struct tk *t, u64 at, u64 n);
+void origin_to_elements(struct tk *t, u64 at, u64 n);
 /* Of an x87 register by its number, or TK_X87_FSW, which the instruction reads or writes. */
 #define TK_X87_FSW 8
 void origin_from_x87(struct tk *t, unsigned r);

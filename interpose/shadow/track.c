@@ -120,6 +120,11 @@ void tk_load(struct tk *t, u64 at, unsigned n, u8 *v) {
     if (!(rt.flags & IP_C_UNDEF)) memset(v, 0, n);
 }
 
+void tk_load_elements(struct tk *t, u64 at, unsigned n, u8 *v) {
+    tk_load(t, at, n, v);
+    if (origins_kept()) origin_from_elements(t, at, n);
+}
+
 /* What an instruction accesses under a mask is one error, from the first element that is bad to the last. */
 struct bad_part {
     u64 first, end;
@@ -136,6 +141,7 @@ void tk_load_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, u8 *v)
     for (unsigned i = 0; i < n; i += es) {
         if (!(k >> i / es & 1)) continue;
         int acc = sh_access(t->ts, at + i, es, v + i);
+        if (origins_kept()) origin_from_elements(t, at + i, es);
         if (!(acc & SH_ACC_UNADDR) || sh_partial_ok(at + i, es, acc)) continue;
         join_bad(&bad, at + i, es);
         drop_unaddressable(t, at + i, es, v + i);
@@ -166,9 +172,9 @@ void tk_store(struct tk *t, u64 at, unsigned n, const u8 *v) {
     store_addressable(t, at, n, v);
 }
 
-void tk_store_element(struct tk *t, u64 at, unsigned n, const u8 *v) {
+void tk_store_elements(struct tk *t, u64 at, unsigned n, const u8 *v) {
     tk_store(t, at, n, v);
-    if (origins_kept()) origin_to_element(t, at, n);
+    if (origins_kept()) origin_to_elements(t, at, n);
 }
 
 void tk_store_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, const u8 *v) {
@@ -180,7 +186,7 @@ void tk_store_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, const
             store_addressable(t, at + i, es, v + i);
         } else
             tk_store(t, at + i, es, v + i);
-        if (origins_kept()) origin_to_element(t, at + i, es);
+        if (origins_kept()) origin_to_elements(t, at + i, es);
     }
     if (bad.end) sh_report_access(t->ts, IP_E_WRITE, bad.first, bad.end - bad.first);
 }

@@ -105,8 +105,9 @@ void tk_report_cond(struct tk *t);
 /* V bits of guest memory, with the checks of a load or a store. */
 void tk_load(struct tk *t, u64 at, unsigned n, u8 *v);
 void tk_store(struct tk *t, u64 at, unsigned n, const u8 *v);
-/* The same of an element that is stored apart from others, with its origin. */
-void tk_store_element(struct tk *t, u64 at, unsigned n, const u8 *v);
+/* The same of elements that are accessed apart from others, with their origin. */
+void tk_load_elements(struct tk *t, u64 at, unsigned n, u8 *v);
+void tk_store_elements(struct tk *t, u64 at, unsigned n, const u8 *v);
 /* Elements of es bytes that k selects; the others are not accessed, and defined. */
 void tk_load_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, u8 *v);
 void tk_store_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, const u8 *v);

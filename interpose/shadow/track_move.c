@@ -164,10 +164,10 @@ static void masked_move(struct vx *x, unsigned es) {
     for (unsigned i = 0; i < n; i += es) {
         if (m[i + es - 1] & 0x80) tk_report_cond(t); /* whether it is accessed */
         bool on = mv[i + es - 1] & 0x80;
-        if (store && on) tk_store_element(t, at + i, es, v + i);
+        if (store && on) tk_store_elements(t, at + i, es, v + i);
         if (store) continue;
         memset(x->d + i, 0, es);
-        if (on) tk_load(t, at + i, es, x->d + i);
+        if (on) tk_load_elements(t, at + i, es, x->d + i);
     }
     if (!store) tk_set_vec(t, in->ops[0].reg, x->d, n, true);
 }

@@ -86,8 +86,7 @@ static void gather(struct vx *x) {
         u8 *to = x->d + i * s.es;
         if (!plain) {
             if (!sparse_at(x, &s, i, &at)) continue;
-            tk_load(t, at, s.es, to);
-            if (origins_kept()) origin_from_element(t, at, s.es);
+            tk_load_elements(t, at, s.es, to);
         } else if (s.on >> i & 1) {
             memset(to, 0, s.es);
         }
@@ -108,7 +107,7 @@ static void scatter(struct vx *x) {
     sparse_begin(x, &s, 1);
     vx_read(x, 1, x->d, 64);
     for (unsigned i = 0; i < s.n; i++)
-        if (sparse_at(x, &s, i, &at)) tk_store_element(t, at, s.es, x->d + i * s.es);
+        if (sparse_at(x, &s, i, &at)) tk_store_elements(t, at, s.es, x->d + i * s.es);
     tk_set_k(t, t->in->evex_k, 0);
 }
 
@@ -135,12 +134,12 @@ static void compress(struct vx *x) {
     if (in->ops[0].kind == IP_OP_MEM) {
         u64 at = tk_ea(t);
         if (from < n) memset(x->d + sure * es, 0xff, (n - sure) * es);
-        if (made) tk_store_element(t, at, made * es, x->d);
+        if (made) tk_store_elements(t, at, made * es, x->d);
         /* Behind it an undefined mask may store as well: no access, but no value that is sure, either. */
         unsigned most = made;
         if (from < n) most += (unsigned)__builtin_popcountll(t->ts->vk[in->evex_k] & ~k & (~0ull >> (64 - n)));
         for (u64 to = at + made * es; to < at + most * es; to += es)
-            if (!(sh_access(t->ts, to, es, NULL) & SH_ACC_UNADDR)) tk_store_element(t, to, es, x->d + (to - at));
+            if (!(sh_access(t->ts, to, es, NULL) & SH_ACC_UNADDR)) tk_store_elements(t, to, es, x->d + (to - at));
         return;
     }
     const u8 *old = t->ts->vvec + 64 * in->ops[0].reg;
@@ -163,7 +162,7 @@ static void expand(struct vx *x) {
         u64 at = tk_ea(t);
         unsigned count = 0;
         for (unsigned i = 0; i < n; i++) count += k >> i & 1;
-        if (count) tk_load(t, at, count * es, x->a);
+        if (count) tk_load_elements(t, at, count * es, x->a);
     } else {
         vx_read(x, 1, x->a, n * es);
     }

@@ -1,4 +1,5 @@
 /* Tracking: vector arithmetic, logic, comparisons, and the operands of them all. */
+#include "shadow/origin.h"
 #include "shadow/track_vec.h"
 
 static bool legacy(const struct vx *x) { return x->t->in->enc == IP_ENC_LEGACY; }
@@ -68,7 +69,8 @@ static void read_memory(struct vx *x, u8 *v, unsigned n) {
     const struct ip_mem *m = &t->in->mem;
     u64 at = tk_ea(t), k = vx_mask(x);
     unsigned size = m->bcast && m->size ? m->size : n, es;
-    if ((m->access & IP_ACC_COND) && t->in->evex_k && read_by_mask(x, n, &es, &k)) {
+    bool masked = (m->access & IP_ACC_COND) && t->in->evex_k;
+    if (masked && read_by_mask(x, n, &es, &k)) {
         u64 may = vx_mask(x) | t->ts->vk[t->in->evex_k];
         read_by_mask(x, n, &es, &may);
         if (m->bcast) { /* read if any element of the result takes it */
@@ -79,10 +81,15 @@ static void read_memory(struct vx *x, u8 *v, unsigned n) {
         }
         tk_load_masked(t, at, size, es, k, v);
         for (unsigned i = 0; i < size; i += es) /* what only an undefined mask leaves out: no access, but looked at */
-            if ((may & ~k) >> i / es & 1 && sh_access(t->ts, at + i, es, v + i) & SH_ACC_UNADDR)
-                memset(v + i, 0xff, es);
-    } else
+            if ((may & ~k) >> i / es & 1) {
+                if (sh_access(t->ts, at + i, es, v + i) & SH_ACC_UNADDR) memset(v + i, 0xff, es);
+                if (origins_kept()) origin_from_elements(t, at + i, es);
+            }
+    } else if (masked) {
+        tk_load_elements(t, at, size, v);
+    } else {
         tk_load(t, at, size, v);
+    }
     for (unsigned i = size; i < n; i++) v[i] = v[i - size];
 }
 
