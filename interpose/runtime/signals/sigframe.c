@@ -328,12 +328,14 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     u64 frame = ts->gpr[IP_RSP] - 8, old_sp = ts->gpr[IP_RSP];
     struct sig_ucontext uc;
-    if (rt_copy_from(&uc, frame + offsetof(struct sig_frame, uc), sizeof uc) != 0 || !get_xstate(ts, uc.mc.fpstate)) {
+    if (rt_copy_from(&uc, frame + offsetof(struct sig_frame, uc), sizeof uc) != 0) {
         ts->pc = th->syscall_restart_pc + 2; /* behind the syscall instruction, like the kernel */
         rt_signal_raise(ts, SIG_SEGV, SIC_KERNEL, 0);
         return RT_NO_RESULT;
     }
     const struct sig_context *mc = &uc.mc;
+    bool whole = get_xstate(ts, mc->fpstate);
+    if (!whole) xstate_reset();
     u64 *g = ts->gpr;
     g[IP_R8] = mc->r8, g[IP_R9] = mc->r9, g[IP_R10] = mc->r10, g[IP_R11] = mc->r11;
     g[IP_R12] = mc->r12, g[IP_R13] = mc->r13, g[IP_R14] = mc->r14, g[IP_R15] = mc->r15;
@@ -364,8 +366,10 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
         }
     }
     th->sigmask = uc.sigmask & ~SIG_UNBLOCKABLE;
-    set_altstack(th, &uc.stack);
+    if (whole) set_altstack(th, &uc.stack);
     sig_apply_mask(th);
     if (th->debug_aside[0]) rt_debug_returned(ts);
+    /* The kernel comes to the extended state last: its signal finds the other registers as the frame has them. */
+    if (!whole) rt_signal_raise(ts, SIG_SEGV, SIC_KERNEL, 0);
     return RT_NO_RESULT;
 }
