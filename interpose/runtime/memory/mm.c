@@ -105,7 +105,10 @@ static long map_locked(struct tstate *ts, struct map_args *m, bool low) {
     u64 at = m->addr;
     if (fixed) {
         if (at % RT_PAGE != 0) return -EINVAL;
-        if (!mm_allowed(at, m->len)) return -ENOMEM;
+        if (!mm_allowed(at, m->len)) { /* who looks for a free place, one after the other, goes on behind ours */
+            bool ours = (m->flags & MAP_FIXED_NOREPLACE) && at + m->len > at && at + m->len <= rt_client_end();
+            return ours ? -EEXIST : -ENOMEM;
+        }
         replace = !mm_is_free(at, at + m->len);
         if (replace && (m->flags & MAP_FIXED_NOREPLACE)) return -EEXIST;
     } else {
