@@ -452,6 +452,21 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
     return r;
 }
 
+/* A child with memory of its own begins on another stack, which may lie in a frame of its maker's: no step up there, by
+ * which that frame would be given back. */
+static void go_to_stack(struct tstate *ts, const struct clone_request *rq) {
+    struct new_stack stack = shadow_new_stack(ts, rq);
+    u64 maker = ts->gpr[IP_RSP];
+    ts->gpr[IP_RSP] = child_sp(rq);
+    if (!stack.known || stack.loaded) {
+        rt_hook_stack_loaded(ts, maker, ts->gpr[IP_RSP]);
+        return;
+    }
+    set_new_stack(ts, &stack, maker);
+    ts->umask &= ~(1ull << IP_U_REDZONE); /* the maker's: what lies between is no frame that a call here gives back */
+    ts->redzone_not_lo = 0;
+}
+
 static long clone_any(struct tstate *ts, const struct clone_request *rq, u64 rq_size) {
     if ((rq->flags & CLONE_SIGHAND) && (rq->flags & CLONE_CLEAR_SIGHAND))
         return -EINVAL; /* what the kernel would say if it saw the second one */
@@ -464,11 +479,7 @@ static long clone_any(struct tstate *ts, const struct clone_request *rq, u64 rq_
     long r = process_fork(ts, rq, rq_size);
     if (r == 0) {
         if (rq->flags & CLONE_SETTLS) ts->client_fs = rq->tls, ts->client_sel[0] = 0;
-        if (rq->stack) {
-            u64 maker = ts->gpr[IP_RSP];
-            ts->gpr[IP_RSP] = child_sp(rq);
-            rt_hook_stack_loaded(ts, maker, ts->gpr[IP_RSP]);
-        }
+        if (rq->stack) go_to_stack(ts, rq);
     }
     if (r > 0 && rt_debugged()) rt_debug_child(ts, rq->flags & CLONE_VFORK, (u64)r);
     if (r >= 0) shadow_ids(rq);
