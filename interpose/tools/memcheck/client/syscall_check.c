@@ -22,11 +22,13 @@
 
 static const u8 arg_reg[6] = {IP_RDI, IP_RSI, IP_RDX, IP_R10, IP_R8, IP_R9};
 
-/* "socketcall.send(buf)", not "buf": the call's name is in it. */
+#define NUMBER_PARAM "(syscallno)"
+
+/* "socketcall.send(buf)", not "buf": the call's name is in it.  The call's number has none. */
 static bool is_whole(const char *name) {
     for (const char *p = name; *p && *p != ' '; p++)
         if (*p == '(' && p > name) return true;
-    return false;
+    return !rt_strcmp(name, NUMBER_PARAM);
 }
 
 static void report(struct call *c, int kind, const char *name, const char *field, u64 addr) {
@@ -646,8 +648,9 @@ static void check_registers(struct call *c) {
 
 void mc_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
-    if (!info) return;
     struct call c = {ts, info, args, nr, 0, NULL};
+    check_register(&c, IP_RAX, false, NUMBER_PARAM);
+    if (!info) return;
     uring_before(&c);
     if (ts->umask & 0xffff) check_registers(&c);
     if (is_no_file(nr, args) || only_asks(nr, args)) return;
