@@ -600,6 +600,21 @@ void origin_to_x87(struct tk *t, unsigned r) {
     if (t->origin) *x87_tag(t, r) = t->origin;
 }
 
+void origin_only_x87(struct tk *t, unsigned r) { t->origin = origin_newer(0, *x87_tag(t, r)); }
+
+void origin_only_vec(struct tk *t, unsigned r) { t->origin = origin_newer(0, origin_tags(t->ts)->vec[r]); }
+
+void origin_only_k(struct tk *t, unsigned r) { t->origin = origin_newer(0, origin_tags(t->ts)->k[r]); }
+
+void origin_only_element(struct tk *t, u64 at, u64 n) {
+    t->origin = 0;
+    from_memory(t, at, n);
+}
+
+void origin_to_vec(struct tk *t, unsigned r) { origin_tags(t->ts)->vec[r] = t->origin; }
+
+void origin_to_k(struct tk *t, unsigned r) { origin_tags(t->ts)->k[r] = t->origin; }
+
 static bool masked_move(const struct ip_insn *in) {
     const struct vec_rule *r = track_vec_rule(in->mnem);
     return r && r->cls == V_MASKMOVE;

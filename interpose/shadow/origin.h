@@ -59,6 +59,13 @@ void origin_to_elements(struct tk *t, u64 at, u64 n);
 #define TK_X87_FSW 8
 void origin_from_x87(struct tk *t, unsigned r);
 void origin_to_x87(struct tk *t, unsigned r);
+/* Of an image of registers, whose parts have an origin each: the instruction reads this one only, until the next. */
+void origin_only_x87(struct tk *t, unsigned r);
+void origin_only_vec(struct tk *t, unsigned r);
+void origin_only_k(struct tk *t, unsigned r);
+void origin_only_element(struct tk *t, u64 at, u64 n);
+void origin_to_vec(struct tk *t, unsigned r);
+void origin_to_k(struct tk *t, unsigned r);
 /* Of a register. */
 u32 origin_of_gpr(struct tstate *ts, unsigned r);
 /* Of the undefined byte at addr. */

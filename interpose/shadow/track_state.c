@@ -5,9 +5,11 @@
  * Layouts: Intel SDM volume 1, chapters 10.5 (FXSAVE) and 13.4, 13.5 (XSAVE,
  * standard and compacted; CPUID leaf 13 has offsets and sizes).  What is not
  * written (13.7, 13.9, 13.10: parts that nobody asked for, the initial state but
- * for XSAVE, and what is free) stays as undefined as it was.
+ * for XSAVE, and what is free) stays as undefined as it was.  Each register has
+ * its origin in the image, too.
  */
 #include "runtime/base/cpu.h"
+#include "shadow/origin.h"
 #include "shadow/track_x87.h"
 
 #define FX_FSW        2  /* the x87 status word */
@@ -27,14 +29,39 @@ enum { XC_X87, XC_SSE, XC_AVX, XC_OPMASK = 5, XC_ZMM_HI256, XC_HI16_ZMM, XC_END 
 static void x87(struct tk *t, u64 at, bool save) {
     u64 word = at - FX_ST + FX_FSW, value = 0, u = 0;
     if (save) {
-        if (t->ts->vfsw) tk_store8(t, word, 2, t->ts->vfsw);
+        if (t->ts->vfsw) {
+            if (origins_kept()) origin_only_x87(t, TK_X87_FSW);
+            tk_store_elements(t, word, 2, (const u8 *)&t->ts->vfsw);
+        }
         tk_x87_stored(t, at, 16);
         return;
     }
     tk_value(word, 2, &value);
     sh_access(t->ts, word, 2, (u8 *)&u);
     tk_set_fsw(t, (u16)u & TK_X87_CONDITIONS);
+    if (t->ts->vfsw && origins_kept()) {
+        origin_only_element(t, word, 2);
+        origin_to_x87(t, TK_X87_FSW);
+    }
     tk_x87_loaded(t, at, 16, value >> 11 & 7);
+}
+
+/* A vector register's part of n bytes at v + from goes into the image, or came from there.  A register has one tag: of
+ * two undefined parts that of the lower one, which is restored first. */
+static void vector(struct tk *t, unsigned r, u64 at, unsigned from, unsigned n, bool save) {
+    u8 v[64];
+    memcpy(v, t->ts->vvec + 64 * r, 64);
+    if (save) {
+        if (tk_zero(v + from, n)) return;
+        if (origins_kept()) origin_only_vec(t, r);
+        tk_store_elements(t, at, n, v + from);
+        return;
+    }
+    sh_access(t->ts, at, n, v + from);
+    tk_set_vec(t, r, v, 64, false);
+    if (!origins_kept() || tk_zero(v + from, n) || !tk_zero(v, from)) return;
+    origin_only_element(t, at, n);
+    origin_to_vec(t, r);
 }
 
 /* Where the registers of a component lie: `count` parts of `bytes`, in the
@@ -56,26 +83,21 @@ static void component(struct tk *t, unsigned c, u64 at, bool save) {
         for (unsigned i = 0; i < 8; i++, at += 8) {
             u64 u = t->ts->vk[i];
             if (save) {
-                if (u) tk_store8(t, at, 8, u);
+                if (u && origins_kept()) origin_only_k(t, i);
+                if (u) tk_store_elements(t, at, 8, (const u8 *)&u);
                 continue;
             }
             sh_access(t->ts, at, 8, (u8 *)&u);
             tk_set_k(t, i, u);
+            if (!u || !origins_kept()) continue;
+            origin_only_element(t, at, 8);
+            origin_to_k(t, i);
         }
         return;
     }
     if (c > XC_HI16_ZMM || !parts[c].count) return;
-    for (unsigned i = 0; i < parts[c].count; i++, at += parts[c].bytes) {
-        u8 v[64];
-        unsigned r = parts[c].reg + i, from = parts[c].from, n = parts[c].bytes;
-        memcpy(v, t->ts->vvec + 64 * r, 64);
-        if (save) {
-            if (!tk_zero(v + from, n)) tk_store(t, at, n, v + from);
-        } else {
-            sh_access(t->ts, at, n, v + from);
-            tk_set_vec(t, r, v, 64, false);
-        }
-    }
+    for (unsigned i = 0; i < parts[c].count; i++, at += parts[c].bytes)
+        vector(t, parts[c].reg + i, at, parts[c].from, parts[c].bytes, save);
 }
 
 /* A component's registers in their initial state. */
@@ -201,7 +223,7 @@ static void restore(struct tk *t) {
     }
 }
 
-bool tk_state_image(struct tk *t) {
+static bool state_image(struct tk *t) {
     switch (t->in->mnem) {
     case IP_MN_FXSAVE:
     case IP_MN_FXSAVE64:
@@ -224,4 +246,10 @@ bool tk_state_image(struct tk *t) {
     case IP_MN_XRSTOR64: restore(t); return true;
     default: return false;
     }
+}
+
+bool tk_state_image(struct tk *t) {
+    bool is_one = state_image(t);
+    if (is_one) t->origin = 0; /* each register has its own by now */
+    return is_one;
 }

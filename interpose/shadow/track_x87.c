@@ -245,8 +245,10 @@ void tk_x87_stored(struct tk *t, u64 at, unsigned apart) {
         if (!u) continue;
         memcpy(v, &u, 8);
         if (exponents[r] != 0xffff) memset(v, 0xff, sizeof v); /* no MMX register: another format */
-        tk_store(t, at, 10, v);
+        if (origins_kept()) origin_only_x87(t, r);
+        tk_store_elements(t, at, 10, v);
     }
+    t->origin = 0;
 }
 
 void tk_x87_loaded(struct tk *t, u64 at, unsigned apart, unsigned top) {
@@ -259,8 +261,11 @@ void tk_x87_loaded(struct tk *t, u64 at, unsigned apart, unsigned top) {
         memcpy(&u, v, 8);
         if (v[8] || v[9] || (u && exponent != 0xffff)) u = ~0ull;
         tk_set_mmx(t, (top + i) & 7, u);
-        if (u && origins_kept()) origin_to_x87(t, (top + i) & 7);
+        if (!u || !origins_kept()) continue;
+        origin_only_element(t, at, 10);
+        origin_to_x87(t, (top + i) & 7);
     }
+    t->origin = 0;
 }
 
 /* ---- instructions ---------------------------------------------------------------------------- */
