@@ -26,6 +26,11 @@ else:
 
 _MAX_DEPTH = 512
 _SMALL = 1 << 16  # bytes of memory that are read sooner than looked up
+_SAVED_RIP = 176  # in a signal's frame, where its ucontext has it; RSP is the word before
+_SIGRETURN = (  # mov $15, %rax or %eax; syscall
+    b"\x48\xc7\xc0\x0f\0\0\0\x0f\x05",
+    b"\xb8\x0f\0\0\0\x0f\x05",
+)
 
 
 class ThreadStack(NamedTuple):
@@ -185,14 +190,30 @@ class ClientSpace:
         number, ip = 0, guest_pc(thread.pc)
         for at, (sp, slots) in enumerate(self._stacks(thread)):
             is_here = sp <= addr if at else is_in_use
-            for slot, ret in slots:
+            for depth, (slot, ret) in enumerate(slots):
                 if is_here and addr < slot + 8:
                     name, file, line = self._supervisor.symbolizer.function_start(ip)
                     return StackPosition(thread.tid, number, name, file, line)
+                if is_here and addr < self._signal_frame_end(slot, ret, slots[depth + 1 : depth + 3]):
+                    return StackPosition(thread.tid)
                 number, ip = number + 1, ret - 1
             if is_in_use:
                 return StackPosition(thread.tid)
         return None
+
+    def _signal_frame_end(self, slot: int, ret: int, above: Sequence[tuple[int, int]]) -> int:
+        """Where the signal's frame ends above a handler's return address in `slot`; 0: it is no handler's.
+
+        No function has made it.  It ends where RSP was, but on an alternate stack, of which it is the first.
+        """
+        if not above or above[0][0] != slot + _SAVED_RIP:
+            return 0
+        code = self._supervisor.client.read(ret, len(_SIGRETURN[0])) or b""
+        if not code.startswith(_SIGRETURN):
+            return 0
+        saved = above[0][0]
+        rsp = int.from_bytes(self._supervisor.client.read(saved - 8, 8) or b"", "little")
+        return rsp if len(above) > 1 and rsp > saved else saved + 8
 
     def is_just_below_stack(self, addr: int, tid: int) -> bool:
         return False
