@@ -205,6 +205,7 @@ static const char new_alignment[] = " (should be non-zero and a power of 2)",
 
 /* The alignment MSGs are those of docs/spec/output.md section 3.1. */
 static u64 aligned(struct tstate *ts, u64 align, u64 size, int kind, int how, u64 name) {
+    const u64 too_great = 1ull << 40;
     bool power = align && !(align & (align - 1));
     switch (how) {
     case IP_AH_POSIX:
@@ -230,17 +231,16 @@ static u64 aligned(struct tstate *ts, u64 align, u64 size, int kind, int how, u6
     default: /* memalign: the C library takes the next power of two */
         if (!power) {
             bad_alignment(ts, IP_E_ALIGN, align, size, " (should be power of 2)");
-            if (align > 1ull << 40) return 0;
             u64 up = 16;
-            while (up < align) up *= 2;
+            while (up < align && up <= too_great) up *= 2;
             align = up;
         }
     }
-    if (align > 1ull << 40) return 0;
     if ((i64)size < 0) {
         fishy(ts, name, "size", size);
         return 0;
     }
+    if (align > too_great) return 0;
     if (!size && how != IP_AH_NEW && how != IP_AH_PAGES) rt_error_end(ts, rt_error_begin(ts, IP_E_UNSAFE_ZERO));
     return allocate(ts, size, align, kind, false);
 }

@@ -1,4 +1,5 @@
 /* Sizes that are negative numbers. */
+#include <malloc.h>
 #include <stdlib.h>
 
 int main(void) {
@@ -12,6 +13,7 @@ int main(void) {
     void *f = calloc((size_t)minus, 32); /* overflows, which calloc has to look at itself */
     void *g = calloc(2, (size_t)minus);
     void *h = realloc(none, (size_t)minus);
+    void *i = memalign(1ul << 50, (size_t)minus); /* an alignment that cannot be had, too */
     free(c);
-    return a || b || d || e || f || g || h;
+    return a || b || d || e || f || g || h || i;
 }
