@@ -6,12 +6,14 @@
 #include "runtime/base/cpu.h"
 #include "runtime/signals/sig.h"
 #include "shadow/shadow.h"
+#include "shadow/track.h"
 
 #define XS_XMM     160
+#define XS_HEADER  512
 #define U_VECTORS  (~0ull << IP_U_MMX0 | 1ull << IP_U_K | 1ull << IP_U_FSW)
 #define U_OF_STACK (1ull << IP_U_REDZONE | 1ull << IP_U_TAKES) /* RSP's, wherever the values are from */
 #define VEC_BYTES  64u
-enum { XF_YMM = 2, XF_K = 5, XF_ZMM_HIGH = 6, XF_ZMM16 = 7 };
+enum { XF_SSE = 1, XF_YMM = 2, XF_K = 5, XF_ZMM_HIGH = 6, XF_ZMM16 = 7 };
 
 static const u8 argument_regs[] = {IP_RAX, IP_RDI, IP_RSI, IP_RDX, IP_RSP};
 
@@ -51,6 +53,10 @@ static bool any(const void *p, u64 n) {
     for (u64 i = 0; i < n; i++)
         if (b[i]) return true;
     return false;
+}
+
+static void set_umask(struct tstate *ts, u32 bit, bool undefined) {
+    ts->umask = undefined ? ts->umask | 1ull << bit : ts->umask & ~(1ull << bit);
 }
 
 static void all_defined(struct tstate *ts) {
@@ -94,36 +100,48 @@ void sh_handler_enter(struct tstate *ts, u64 frame, const struct sig_context *mc
     ts->umask &= ~U_VECTORS;
 }
 
-/* Bytes [off, off + n) of the image belong to the V bytes at v: take what was edited. */
-static void edited(const struct sig_vsave *s, u64 fpstate, u32 off, u32 n, u8 *v) {
+/* Bytes [off, off + n) of the image belong to the V bytes at v: take what was edited.
+ * Without what the image was, s is NULL: what is undefined in it is an edit. A part
+ * that is not loaded is zero, whatever is in the image (xsavec leaves it alone). */
+static void edited(const struct sig_vsave *s, u64 fpstate, bool loaded, u32 off, u32 n, u8 *v) {
     u8 now[VEC_BYTES], vbits[VEC_BYTES];
+    if (!loaded) {
+        memset(v, 0, n);
+        return;
+    }
     if (off + n > sizeof s->image || off + n > sig_xstate_size() || rt_copy_from(now, fpstate + off, n) != 0) return;
     memory_vbits(fpstate + off, vbits, n);
     for (u32 i = 0; i < n; i++)
-        if (vbits[i] || now[i] != s->image[off + i]) v[i] = vbits[i];
+        if (vbits[i] || (s && now[i] != s->image[off + i])) v[i] = vbits[i];
 }
 
 static void vectors_back(struct tstate *ts, const struct sig_vsave *s, u64 fpstate) {
-    u64 has = sig_xfeatures();
+    u8 vbits[sizeof s->image];
+    u64 has = sig_xfeatures(), bv = 1u << XF_SSE, before = s ? s->umask : 0;
+    u32 size = sig_xstate_size() < sizeof vbits ? sig_xstate_size() : sizeof vbits;
+    memory_vbits(fpstate, vbits, size);
+    bool all = any(vbits, size); /* else those that were undefined, alone */
+    if (!all && !before) return;
+    if (has) rt_copy_from(&bv, fpstate + XS_HEADER, sizeof bv);
     u32 ymm = has >> XF_YMM & 1 ? rt_cpu()->state[XF_YMM].offset : 0,
         zmm = has >> XF_ZMM_HIGH & 1 ? rt_cpu()->state[XF_ZMM_HIGH].offset : 0;
     u32 zmm16 = has >> XF_ZMM16 & 1 ? rt_cpu()->state[XF_ZMM16].offset : 0,
         k = has >> XF_K & 1 ? rt_cpu()->state[XF_K].offset : 0;
     for (u32 i = 0; i < 32; i++) {
         u8 *v = (u8 *)ts->vvec + VEC_BYTES * i;
-        if (!(s->umask >> (IP_U_VEC0 + i) & 1)) continue;
+        if (!all && !(before >> (IP_U_VEC0 + i) & 1)) continue;
         if (i < 16) {
-            edited(s, fpstate, XS_XMM + 16 * i, 16, v);
-            if (ymm) edited(s, fpstate, ymm + 16 * i, 16, v + 16);
-            if (zmm) edited(s, fpstate, zmm + 32 * i, 32, v + 32);
+            edited(s, fpstate, bv >> XF_SSE & 1, XS_XMM + 16 * i, 16, v);
+            if (ymm) edited(s, fpstate, bv >> XF_YMM & 1, ymm + 16 * i, 16, v + 16);
+            if (zmm) edited(s, fpstate, bv >> XF_ZMM_HIGH & 1, zmm + 32 * i, 32, v + 32);
         } else if (zmm16) {
-            edited(s, fpstate, zmm16 + VEC_BYTES * (i - 16), VEC_BYTES, v);
+            edited(s, fpstate, bv >> XF_ZMM16 & 1, zmm16 + VEC_BYTES * (i - 16), VEC_BYTES, v);
         }
-        if (!any(v, VEC_BYTES)) ts->umask &= ~(1ull << (IP_U_VEC0 + i));
+        set_umask(ts, IP_U_VEC0 + i, any(v, VEC_BYTES));
     }
-    if (k && (s->umask >> IP_U_K & 1)) {
-        for (u32 i = 0; i < 8; i++) edited(s, fpstate, k + 8 * i, 8, (u8 *)&ts->vk[i]);
-        if (!any(ts->vk, sizeof ts->vk)) ts->umask &= ~(1ull << IP_U_K);
+    if (k && (all || (before >> IP_U_K & 1))) {
+        for (u32 i = 0; i < 8; i++) edited(s, fpstate, bv >> XF_K & 1, k + 8 * i, 8, (u8 *)&ts->vk[i]);
+        set_umask(ts, IP_U_K, any(ts->vk, sizeof ts->vk));
     }
 }
 
@@ -142,21 +160,19 @@ void sh_handler_leave(struct tstate *ts, u64 frame, const struct sig_context *mc
         memcpy(ts->vmmx, s->vmmx, sizeof s->vmmx);
         memcpy(ts->vvec, s->vvec, sizeof s->vvec);
         s->frame = 0;
-        if (mc->fpstate) vectors_back(ts, s, mc->fpstate);
     } else if (ts->umask) {
         all_defined(ts);
     }
+    if (mc->fpstate) vectors_back(ts, s, mc->fpstate);
     for (u32 i = 0; i < 16; i++) {
         u64 v;
         memory_vbits(at + frame_gpr_offset(i), &v, sizeof v);
         if (v || (s && frame_gpr(mc, i) != s->gpr[i])) ts->vgpr[i] = v;
-        if (ts->vgpr[i])
-            ts->umask |= 1ull << (IP_U_GPR0 + i);
-        else
-            ts->umask &= ~(1ull << (IP_U_GPR0 + i));
+        set_umask(ts, IP_U_GPR0 + i, ts->vgpr[i]);
     }
-    if (s && ((frame_gpr(mc, 16) ^ s->gpr[16]) & IP_FL_ARITH)) {
-        ts->vflags = 0;
-        ts->umask &= ~(1ull << IP_U_FLAGS);
-    }
+    u64 uflags;
+    memory_vbits(at + frame_gpr_offset(16), &uflags, sizeof uflags);
+    if (s && ((mc->flags ^ s->gpr[16]) & IP_FL_ARITH)) ts->vflags = 0;
+    ts->vflags |= tk_fl_of_bits(mc->flags, uflags & IP_FL_ARITH);
+    set_umask(ts, IP_U_FLAGS, ts->vflags);
 }

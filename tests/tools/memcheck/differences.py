@@ -387,6 +387,11 @@ DIFFERENCES: dict[str, Difference] = {
         "minima and maxima are one source's element or the other's; 3.19 casts each element",
         own=_stored("vector_extremes"),
     ),
+    "undefined_in_handlers_frame": Difference(
+        "what a handler puts into its frame is in the registers afterwards, undefined or not; 3.19 keeps "
+        "their V bits, and its frames have no upper halves",
+        own=_stored("undefined_in_handlers_frame"),
+    ),
     "ok_mmap_stacks": Difference(
         "a switch of stacks is recognised by region, not by distance: no false reports", _ONLY_SWITCHES
     ),
