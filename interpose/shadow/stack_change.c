@@ -321,6 +321,12 @@ static u64 come_back(struct tstate *ts, u64 sp, u64 lo, u64 hi) {
     return left;
 }
 
+/* From one stack to another as coroutines do: no signal, and nothing to an Erlang process's stack, which the scheduler
+ * leaves for each call of the runtime's, and whose code has no names. */
+static bool goes_over(const struct rt_thread *th, u64 from, u64 to) {
+    return !is_alternate(th, from) && !is_alternate(th, to) && !__atomic_load_n(&found_beside, __ATOMIC_RELAXED);
+}
+
 static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
     if (!(rt.flags & IP_C_SHADOW) || old_sp == new_sp) return;
     const struct rt_thread *th = rt_th(ts);
@@ -330,8 +336,11 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
     if (is_alternate(th, old_sp) && !is_alternate(th, new_sp) && (how == LOADED || how == RESTORED))
         rt_callstack_drop(ts, th->altstack_sp, th->altstack_sp + th->altstack_size);
     if (enters || new_sp <= lo || new_sp > hi) { /* another stack, or one not known yet */
+        bool switches = how <= RESTORED && old_sp > lo && old_sp <= hi && goes_over(th, old_sp, new_sp);
+        if (switches) rt_callstack_leave(ts, lo, hi, old_sp, is_own(ts, old_sp));
         leave(ts, old_sp);
         if (!sh_stack_adopt(ts, new_sp)) return;
+        if (switches) rt_callstack_return(ts, new_sp);
         u64 left = come_back(ts, new_sp, lo, hi);
         lo = ts->stack_lo;
         hi = ts->stack_hi;

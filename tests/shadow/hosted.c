@@ -139,6 +139,10 @@ struct ip_slot *rt_slot(struct tstate *ts) {
     return &slot;
 }
 void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp) { (void)ts, (void)lo, (void)sp; }
+void rt_callstack_leave(struct tstate *ts, u64 lo, u64 hi, u64 sp, bool stays) {
+    (void)ts, (void)lo, (void)hi, (void)sp, (void)stays;
+}
+void rt_callstack_return(struct tstate *ts, u64 sp) { (void)ts, (void)sp; }
 void rt_callstack_looked(struct tstate *ts, const struct ip_csent *last, u32 shown) {
     (void)ts, (void)last, (void)shown;
 }

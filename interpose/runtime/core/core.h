@@ -69,6 +69,11 @@ void rt_callstack_push(struct tstate *ts, u64 retaddr, u64 slot);
 /* A trace that shows so many frames has looked at all entries from the newest to that one: where most are of calls that
  * have been left unseen (a call for the address only, whose word the program pops), they go. */
 void rt_callstack_looked(struct tstate *ts, const struct ip_csent *last, u32 shown);
+/* RSP leaves the stack in [lo, hi), where it is sp: its newest calls are kept for the return.  stays: and remain among
+ * the others, as those of a thread's own stack, which has called the coroutine, do. */
+void rt_callstack_leave(struct tstate *ts, u64 lo, u64 hi, u64 sp, bool stays);
+/* RSP comes to sp on another stack: the calls that were on it when it was left are the newest ones again. */
+void rt_callstack_return(struct tstate *ts, u64 sp);
 /* RSP has been loaded with sp: frames below it, from lo on, are over. */
 void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp);
 
