@@ -48,13 +48,6 @@ static void memory_vbits(u64 at, void *v, u64 n) {
     if (rt_copy_from(v, at + IP_V_CONST, n) != 0) memset(v, 0xff, n);
 }
 
-static bool any(const void *p, u64 n) {
-    const u8 *b = p;
-    for (u64 i = 0; i < n; i++)
-        if (b[i]) return true;
-    return false;
-}
-
 static void set_umask(struct tstate *ts, u32 bit, bool undefined) {
     ts->umask = undefined ? ts->umask | 1ull << bit : ts->umask & ~(1ull << bit);
 }
@@ -120,7 +113,7 @@ static void vectors_back(struct tstate *ts, const struct sig_vsave *s, u64 fpsta
     u64 has = sig_xfeatures(), bv = 1u << XF_SSE, before = s ? s->umask : 0;
     u32 size = sig_xstate_size() < sizeof vbits ? sig_xstate_size() : sizeof vbits;
     memory_vbits(fpstate, vbits, size);
-    bool all = any(vbits, size); /* else those that were undefined, alone */
+    bool all = !tk_zero(vbits, size); /* else those that were undefined, alone */
     if (!all && !before) return;
     if (has) rt_copy_from(&bv, fpstate + XS_HEADER, sizeof bv);
     u32 ymm = has >> XF_YMM & 1 ? rt_cpu()->state[XF_YMM].offset : 0,
@@ -137,11 +130,11 @@ static void vectors_back(struct tstate *ts, const struct sig_vsave *s, u64 fpsta
         } else if (zmm16) {
             edited(s, fpstate, bv >> XF_ZMM16 & 1, zmm16 + VEC_BYTES * (i - 16), VEC_BYTES, v);
         }
-        set_umask(ts, IP_U_VEC0 + i, any(v, VEC_BYTES));
+        set_umask(ts, IP_U_VEC0 + i, !tk_zero(v, VEC_BYTES));
     }
     if (k && (all || (before >> IP_U_K & 1))) {
         for (u32 i = 0; i < 8; i++) edited(s, fpstate, bv >> XF_K & 1, k + 8 * i, 8, (u8 *)&ts->vk[i]);
-        set_umask(ts, IP_U_K, any(ts->vk, sizeof ts->vk));
+        set_umask(ts, IP_U_K, !tk_zero((const u8 *)ts->vk, sizeof ts->vk));
     }
 }
 

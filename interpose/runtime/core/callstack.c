@@ -26,8 +26,7 @@
 #define LEFT_SIZE        (LEFT_INDEX + (ENTRY * LEFT_MOST * LEFT_WAYS << LEFT_BITS))
 _Static_assert(LEFT_MOST < 1 << LEFT_SHIFT, "a number in the low bits");
 
-/* For each stack that was left the page that RSP was in, and in the low bits how many of its calls are kept; 0: none.
- */
+/* For each stack that was left: the page that RSP was in, and how many of its calls are kept (0: no stack). */
 static u64 *left_set(const struct tstate *ts, u64 page) {
     return (u64 *)(ts->cs_limit + RT_PAGE) + (page * 0x9e3779b97f4a7c15ull >> (64 - LEFT_BITS)) * LEFT_WAYS;
 }

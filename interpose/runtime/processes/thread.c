@@ -358,7 +358,9 @@ static void set_new_stack(struct tstate *child, const struct new_stack *n, u64 m
     }
     rt_set_stack(child, n->lo, n->hi);
     child->stack_shared = n->shared;
-    child->umask &= ~(1ull << IP_U_TAKES);
+    /* The red zone is the maker's: what lies between is no frame that a call here gives back. */
+    child->umask &= ~(1ull << IP_U_TAKES | 1ull << IP_U_REDZONE);
+    child->redzone_not_lo = 0;
     child->stack_looks = 0;
     if (n->takes) child->umask |= 1ull << IP_U_TAKES;
 }
@@ -458,13 +460,10 @@ static void go_to_stack(struct tstate *ts, const struct clone_request *rq) {
     struct new_stack stack = shadow_new_stack(ts, rq);
     u64 maker = ts->gpr[IP_RSP];
     ts->gpr[IP_RSP] = child_sp(rq);
-    if (!stack.known || stack.loaded) {
+    if (!stack.known || stack.loaded)
         rt_hook_stack_loaded(ts, maker, ts->gpr[IP_RSP]);
-        return;
-    }
-    set_new_stack(ts, &stack, maker);
-    ts->umask &= ~(1ull << IP_U_REDZONE); /* the maker's: what lies between is no frame that a call here gives back */
-    ts->redzone_not_lo = 0;
+    else
+        set_new_stack(ts, &stack, maker);
 }
 
 static long clone_any(struct tstate *ts, const struct clone_request *rq, u64 rq_size) {
