@@ -343,8 +343,9 @@ static struct new_stack shadow_new_stack(const struct tstate *ts, const struct c
     if (n.loaded) return n;
     /* Without a size it is a guess: a thread's stack begins near the top of its
      * mapping.  Elsewhere (goroutines) the mapping holds other things too, and so does
-     * its maker's stack, in a frame of which a process has its own. */
-    n.shared = !rq->stack_size && (its_makers || n.hi - sp > (n.hi - n.lo) / 4);
+     * its maker's stack, in a frame of which a process has its own.  Go takes stacks out of
+     * its heap, which since Go 1.26 begins anywhere in a mapping, its top included. */
+    n.shared = !rq->stack_size && (its_makers || rt.chan->keeps_stack || n.hi - sp > (n.hi - n.lo) / 4);
     if (!(rq->flags & CLONE_THREAD) && n.shared) n.takes = true;
     if (!n.shared) n.takes = rt_hook_stack_new(n.lo, n.hi, sp);
     return n;
