@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from elftools.elf.constants import P_FLAGS
 from elftools.elf.elffile import ELFFile
@@ -9,6 +12,7 @@ from elftools.elf.elffile import ELFFile
 from interpose import paths, tools
 from interpose.jit._native import lib
 
+ROOT = Path(__file__).resolve().parents[2]
 RUNTIMES = [f"interpose-rt-{tool}" for tool in tools.names()]
 
 
@@ -76,3 +80,32 @@ def test_image_for_debuggers(image):
         for place, names in places.items():
             linkers = any("_ldZhlinux" in name or name == "_vgnU_ifunc_wrapper" for name in names)
             assert (place not in kept) if linkers else kept[place] in names
+
+
+def test_library_links_whatever_the_compiler_calls(tmp_path):
+    """Which copies of structures become calls of memcpy differs between compilers: here all do."""
+    sources = [*sorted((ROOT / "interpose/native/client").glob("*.[cS]")), ROOT / "wrappers/hook_stubs.S"]
+    calls = [f"-m{name}-strategy=libcall:-1:noalign" for name in ("memcpy", "memset")]
+    build = [
+        "gcc",
+        "-std=gnu17",
+        "-O2",
+        "-ffreestanding",
+        "-fno-stack-protector",
+        "-U_FORTIFY_SOURCE",
+        *calls,
+    ]
+    build += ["-fno-tree-loop-distribute-patterns", "-mgeneral-regs-only", "-fvisibility=hidden", "-fPIC"]
+    build += [
+        "-DINTERPOSE_NATIVE",
+        "-shared",
+        "-nostdlib",
+        "-Wl,-z,defs",
+        f"-I{ROOT}/interpose",
+        "-o",
+        "made",
+    ]
+    build += map(str, sources)
+    without = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "undefined reference to `memcpy'" in without.stderr
+    subprocess.run([*build, str(ROOT / "interpose/runtime/base/compiler.c")], cwd=tmp_path, check=True)

@@ -19,6 +19,7 @@ FLAGS = [
     "-Wl,-Ttext-segment=0x7c100000", "-Wl,-z,noexecstack", "-Wl,--build-id=none",
 ]  # fmt: skip
 SOURCES = [
+    "base/compiler.c",
     "base/util.c",
     "base/lock.c",
     "base/uaccess.S",

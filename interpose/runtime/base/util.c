@@ -1,6 +1,5 @@
-/* Small things the rest of the runtime stands on: memory and string routines,
- * formatting, our own pages, and the way to die of the user's environment:
- * one line, what was found, what helps.  A fault of ours ends in core/panic.c.
+/* Small things the rest of the runtime stands on: string routines, formatting, our own pages, and the way to die of
+ * the user's environment: one line, what was found, what helps.  A fault of ours ends in core/panic.c.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -10,93 +9,7 @@
 
 struct rt_global rt;
 
-/* ---- memory and strings ----------------------------------------------------- */
-
-/* What the compiler calls, whether or not the code does. */
-#define COMPILER_USES __attribute__((visibility("hidden"), used))
-COMPILER_USES void *memcpy(void *d, const void *s, size_t n);
-COMPILER_USES void *memset(void *d, int c, size_t n);
-COMPILER_USES void *memmove(void *d, const void *s, size_t n);
-COMPILER_USES int memcmp(const void *a, const void *b, size_t n);
-
-#define SHORT 128 /* up to here a repeated instruction takes longer to begin than words one by one */
-
-static inline u64 word_of(const void *at) {
-    u64 word;
-    __builtin_memcpy(&word, at, sizeof word);
-    return word;
-}
-
-static inline void set_word(void *at, u64 word) { __builtin_memcpy(at, &word, sizeof word); }
-
-/* Upwards, as memmove relies on: the last word is read before anything is written. */
-static void *copy_words(void *d, const void *s, size_t n) {
-    u64 last = word_of((const u8 *)s + n - 8);
-    for (size_t i = 0; i + 8 < n; i += 8) {
-        set_word((u8 *)d + i, word_of((const u8 *)s + i));
-        __asm__ volatile("" : : : "memory"); /* keep it a loop, not a memcpy call */
-    }
-    set_word((u8 *)d + n - 8, last);
-    return d;
-}
-
-static void *copy_bytes(void *d, const void *s, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        ((u8 *)d)[i] = ((const u8 *)s)[i];
-        __asm__ volatile("" : : : "memory");
-    }
-    return d;
-}
-
-void *memcpy(void *d, const void *s, size_t n) {
-    void *ret = d;
-    if (n <= SHORT) return n >= 8 ? copy_words(d, s, n) : copy_bytes(d, s, n);
-    __asm__ volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n) : : "memory");
-    return ret;
-}
-
-void *memset(void *d, int c, size_t n) {
-    void *ret = d;
-    if (n >= 8 && n <= SHORT) {
-        u64 word = (u8)c * 0x0101010101010101ull;
-        for (size_t i = 0; i + 8 < n; i += 8) {
-            set_word((u8 *)d + i, word);
-            __asm__ volatile("" : : : "memory");
-        }
-        set_word((u8 *)d + n - 8, word);
-        return d;
-    }
-    __asm__ volatile("rep stosb" : "+D"(d), "+c"(n) : "a"(c) : "memory");
-    return ret;
-}
-
-void *memmove(void *d, const void *s, size_t n) {
-    if ((u64)d - (u64)s >= n) return memcpy(d, s, n);
-    /* Overlapping upwards.  Words from the top: the distance is often a whole
-     * table entry, and a backward rep movsb runs one byte a cycle at best. */
-    u8 *dp = (u8 *)d + n;
-    const u8 *sp = (const u8 *)s + n;
-    while (n >= 8) {
-        u64 word;
-        dp -= 8, sp -= 8, n -= 8;
-        __builtin_memcpy(&word, sp, 8);
-        __builtin_memcpy(dp, &word, 8);
-    }
-    while (n-- > 0) {
-        *--dp = *--sp;
-        __asm__ volatile("" : : : "memory"); /* keep it a loop, not a memmove call */
-    }
-    return d;
-}
-
-int memcmp(const void *a, const void *b, size_t n) {
-    const u8 *x = a, *y = b;
-    size_t i = 0;
-    while (i + 8 <= n && word_of(x + i) == word_of(y + i)) i += 8;
-    for (; i < n; i++)
-        if (x[i] != y[i]) return (int)x[i] - (int)y[i];
-    return 0;
-}
+/* ---- strings ----------------------------------------------------- */
 
 size_t rt_strlen(const char *s) {
     const char *p = s;
