@@ -42,6 +42,7 @@ struct ip_error {
 #define IP_ORIGIN_SHIFT     29       /* otag: kind (shadow/origin.h) << this | number of a recorded stack */
 #define IP_ERROR_FRAMES     4        /* of a stack that tell two errors apart, as long as there are few errors */
 #define IP_ERROR_FRAMES_ALL 12       /* where frames are merged or hidden before they are compared */
+#define IP_FRAMES_OF_CALL   2        /* and of a system call's so many more: the C library's, for cancellation */
 #define IP_ERRORS_MOST      10000000 /* found in all, with --error-limit=yes */
 struct ip_err_slot {
     uint64_t hash;  /* 0 = empty */

@@ -40,6 +40,10 @@ _BELOW_MAIN = frozenset(
 _THREAD_STARTS = frozenset({"clone3", "__clone3"})
 _THREAD_START = "clone"
 
+# Since glibc 2.41 a system call that is a cancellation point is made in these, for all such functions.
+# Valgrind 3.27 leaves them out where they are innermost: errors and suppressions begin with `write` as ever.
+_CANCELLATION = frozenset({"__syscall_cancel_arch", "__internal_syscall_cancel", "__syscall_cancel"})
+
 
 class _Place(Enum):
     """Where a frame may end a stack."""
@@ -225,6 +229,19 @@ class StackResolver:
         if self.options.merge_recursive:
             ips = tuple(merge_cycles(ips, self.options.merge_recursive))
         return ips[: self.options.num_callers]
+
+    def of_call(self, raw: Sequence[int]) -> Stack:
+        """The stack of a raw trace that may end in a system call, less the C library's for cancellation."""
+        stack = self.normalise(raw)
+        return stack[self.hidden(stack) :]
+
+    def hidden(self, stack: Stack) -> int:
+        """How many innermost frames are the C library's, for cancellation of a system call; never all."""
+        self._check_options()
+        count = 0
+        while count + 1 < len(stack) and self._resolve(stack[count])[-1][0].raw_symbol in _CANCELLATION:
+            count += 1
+        return count
 
     def forget(self) -> None:
         """Drop what was looked up: an object came or went."""

@@ -110,10 +110,17 @@ static u64 mix(u64 h, u64 x) {
     return h ^ (h >> 29);
 }
 
+static bool is_behind_syscall(u64 pc) {
+    u16 insn;
+    return rt_copy_from(&insn, pc - sizeof insn, sizeof insn) == 0 && insn == 0x050f;
+}
+
 /* What makes two errors the same: kind, size, name and the first frames; never
- * the address (docs/spec/output.md section 3: kind, extra and stack). */
+ * the address (docs/spec/output.md section 3: kind, extra and stack).  Of a system
+ * call's stack the innermost may be left out (report/stack.py), which only names tell. */
 static u64 hash_error(const struct ip_error *e) {
-    u32 most = rt.chan->error_frames, depth = e->n_frames < most ? e->n_frames : most;
+    u32 most = rt.chan->error_frames + (is_behind_syscall(e->pc) ? IP_FRAMES_OF_CALL : 0);
+    u32 depth = e->n_frames < most ? e->n_frames : most;
     u64 h = mix(mix(0x1d + (table ? table->outdated : 0), e->kind), e->size);
     for (u32 i = 0; i < depth; i++) h = mix(h, e->frames[i]);
     for (u32 i = 0; i < sizeof e->text && e->text[i]; i++) h = mix(h, e->text[i]);

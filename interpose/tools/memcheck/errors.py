@@ -423,7 +423,7 @@ def build_error(
         kind=_kind(row.xml, suppression),
         tid=tid,
         what=(row.what(record),),
-        stack=resolver.normalise(record.frames),
+        stack=resolver.of_call(record.frames),
         thread_name=thread_name,
         extra=(record.kind, row.extra(record)),
         suppression_extra=row.supp_extra(record),

@@ -17,12 +17,13 @@ from .reader import HeapReader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from dataclasses import replace
     from typing import NamedTuple
 
     from interpose.supervisor.main import Supervisor
     from interpose.supervisor.mappings import Mapping
 else:
-    from interpose.records import NamedTuple
+    from interpose.records import NamedTuple, replace
 
 _MAX_DEPTH = 512
 _SMALL = 1 << 16  # bytes of memory that are read sooner than looked up
@@ -101,7 +102,10 @@ class ClientSpace:
         for thread in self.threads():
             if thread.lo <= addr < thread.hi:
                 slots = self.return_slots(thread)
-                return variable_at(self._supervisor, thread, slots, addr)
+                found = variable_at(self._supervisor, thread, slots, addr)
+                if found is None or found.frame is None or thread.tid != tid:
+                    return found
+                return replace(found, frame=max(found.frame - self._hidden(thread, slots), 0))
         place = self._supervisor.symbolizer.variable_at(addr)
         return Variable(*place) if place is not None else None
 
@@ -172,13 +176,23 @@ class ClientSpace:
         threads = self.threads()
         for thread in threads:
             if position := self._position(thread, addr):
-                return position
+                if position.frame is None or thread.tid != tid:
+                    return position
+                hidden = self._hidden(thread, self.return_slots(thread))
+                return replace(position, frame=max(position.frame - hidden, 0))
         mapping = self._reader.mapping_at(addr)
         if mapping is not None and not mapping.prot:
             for thread in threads:
                 if mapping.hi == thread.lo and addr < thread.sp:
                     return StackPosition(thread.tid, below_sp=thread.sp - addr, in_guard=True)
         return None
+
+    def _hidden(self, thread: ThreadStack, slots: Sequence[tuple[int, int]]) -> int:
+        """How many innermost frames its errors do not show: frames count without them there."""
+        from interpose.supervisor.stacktrace import guest_pc
+
+        stack = (guest_pc(thread.pc), *[ret - 1 for _, ret in slots[: lib.IP_FRAMES_OF_CALL + 1]])
+        return self._supervisor.resolver.hidden(stack)
 
     def _position(self, thread: ThreadStack, addr: int) -> StackPosition | None:
         """Where an address is on one of a thread's stacks."""
