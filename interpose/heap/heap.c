@@ -217,7 +217,7 @@ static u64 aligned(struct tstate *ts, u64 align, u64 size, int kind, int how, u6
         break;
     case IP_AH_ALIGNED_ALLOC:
         if (!power) {
-            bad_alignment(ts, IP_E_ALIGN, align, size, c_alignment);
+            if (align) bad_alignment(ts, IP_E_ALIGN, align, size, c_alignment); /* of 0 Valgrind 3.27 says nothing */
             return IP_HR_REFUSED;
         }
         if (size % align) bad_alignment(ts, IP_E_SIZE_ALIGN, align, size, " (size should be a multiple of alignment)");
@@ -245,43 +245,40 @@ static u64 aligned(struct tstate *ts, u64 align, u64 size, int kind, int how, u6
     return allocate(ts, size, align, kind, false);
 }
 
+static void mismatched(struct tstate *ts, int kind, const char *pair, u64 addr, u64 given, u64 made, u32 i) {
+    struct ip_error *e = rt_error_begin(ts, kind);
+    rt_snprintf((char *)e->text, sizeof e->text, "%s", pair);
+    e->addr = addr;
+    e->aux[0] = kind == IP_E_SIZE_MISMATCH ? given : made;
+    e->aux[1] = kind == IP_E_SIZE_MISMATCH ? made : given;
+    e->aux[2] = i;
+    rt_error_end(ts, e);
+}
+
 /* delete with a size or alignment (the forms of C++14 and C++17), or without where new had one; C23's free_sized and
- * free_aligned_sized. */
+ * free_aligned_sized.  What is asked, of null too, and in which order, is Valgrind 3.27's, but that a size alone says
+ * nothing of an alignment there. */
 static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 align) {
+    static const char *const operators[] = {[IP_AK_NEW] = "new/delete", [IP_AK_NEW_ARRAY] = "new[]/delete[]"};
+    bool is_c = kind == IP_AK_MALLOC, sized = size != IP_HR_UNSAID, takes = align != IP_HR_UNSAID;
+    const char *pair = !is_c   ? operators[kind]
+                       : takes ? "aligned_alloc/free_aligned_sized"
+                               : "aligned_alloc/free_sized";
     heap_lock_all();
-    u32 i = heap_block_exact(addr);
+    u32 i = addr ? heap_block_exact(addr) : 0;
     struct ip_heap_block b = i ? *heap_block(i) : (struct ip_heap_block){0};
     rt_unlock(&heap_lock);
-    static const char *const pairs[] = {"malloc/free", "new/delete", "new[]/delete[]"};
-    if (!i) return;
-    if (size != IP_HR_UNSAID && size != b.size) {
-        struct ip_error *e = rt_error_begin(ts, IP_E_SIZE_MISMATCH);
-        rt_snprintf((char *)e->text, sizeof e->text, "%s", pairs[kind]);
-        e->addr = addr;
-        e->aux[0] = size;
-        e->aux[1] = b.size;
-        e->aux[2] = i;
-        rt_error_end(ts, e);
-    }
-    if (b.kind != kind) return; /* that is said by itself */
     u64 made = b.align_log2 ? 1ull << b.align_log2 : 0;
-    if (align == IP_HR_UNSAID) {
-        if (kind == IP_AK_MALLOC) return; /* free takes them all */
-        align = 0;
-    } else if (!align || align & (align - 1)) { /* nothing was ever made so */
-        bad_alignment(ts, IP_E_ALIGN, align, size, kind == IP_AK_MALLOC ? c_alignment : new_alignment);
-        return;
-    }
-    /* What every block has is as good as none. */
-    if (align != made && ((align && made) || (align | made) > 16)) {
-        struct ip_error *e = rt_error_begin(ts, IP_E_ALIGN_MISMATCH);
-        rt_snprintf((char *)e->text, sizeof e->text, "%s", pairs[kind]);
-        e->addr = addr;
-        e->aux[0] = made;
-        e->aux[1] = align;
-        e->aux[2] = i;
-        rt_error_end(ts, e);
-    }
+    bool odd = takes && (is_c ? align & (align - 1) : !align || align & (align - 1));
+    bool other_size = i && sized && size != b.size;
+    bool other_alignment = i && (takes ? align != made : !is_c && (sized ? b.kind == kind && made > 16 : made));
+    if (odd && (is_c || !sized)) bad_alignment(ts, IP_E_ALIGN, align, size, is_c ? c_alignment : new_alignment);
+    if (is_c && takes && !odd && align && size % align)
+        bad_alignment(ts, IP_E_SIZE_ALIGN, align, size, " (size should be a multiple of alignment)");
+    if (other_size && !is_c) mismatched(ts, IP_E_SIZE_MISMATCH, pair, addr, size, b.size, i);
+    if (other_alignment) mismatched(ts, IP_E_ALIGN_MISMATCH, pair, addr, align, made, i);
+    if (other_size && is_c) mismatched(ts, IP_E_SIZE_MISMATCH, pair, addr, size, b.size, i);
+    if (odd && !is_c && sized) bad_alignment(ts, IP_E_ALIGN, align, size, new_alignment);
 }
 
 u64 heap_fitting(u64 addr, u64 size) { return size < ~addr ? size : ~addr; }
@@ -388,11 +385,9 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
     case IP_HR_MEMALIGN: /* alignment, size, kind, how, name */
         return aligned(ts, a[0], a[1], (int)a[2], (int)a[3], a[4]);
     case IP_HR_FREE: /* ptr, kind, size, alignment */
-        if (a[0]) {
-            if (a[2] != IP_HR_UNSAID || a[3] != IP_HR_UNSAID || a[1] != IP_AK_MALLOC)
-                check_sized(ts, a[0], (int)a[1], a[2], a[3]);
-            release(ts, a[0], (int)a[1], rt.chan->redzone);
-        }
+        if (a[2] != IP_HR_UNSAID || a[3] != IP_HR_UNSAID || a[1] != IP_AK_MALLOC)
+            check_sized(ts, a[0], (int)a[1], a[2], a[3]);
+        if (a[0]) release(ts, a[0], (int)a[1], rt.chan->redzone);
         return 0;
     case IP_HR_USABLE: {
         heap_lock_all();

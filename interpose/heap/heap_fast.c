@@ -124,8 +124,8 @@ static inline bool allocate(struct tstate *ts, u64 size, int kind, bool zero, u6
 static inline bool release(struct tstate *ts, u64 addr, int kind, u64 size, u64 align) {
     struct ip_heap_span *s;
     u32 i;
+    if (align != IP_HR_UNSAID) return false; /* which is looked at, null or not */
     if (!addr) return true;
-    if (align != IP_HR_UNSAID) return false;
     heap_hook_expected(addr);
     if (rt_unlikely(!try_lock())) return false;
     struct ip_heap_block *b = plain_block(addr, kind, &i, &s);

@@ -70,6 +70,8 @@ class Error:
     suppression_extra: str | None = None
     aux: tuple[AuxPart, ...] = ()
     size: int = 0
+    what_in_xml: str | None = None
+    """Where Valgrind's XML has another text."""
     leaked: tuple[int, int] | None = None
     """Bytes and blocks of a leak."""
     leak_kind: str | None = None

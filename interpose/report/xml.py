@@ -185,7 +185,7 @@ class XmlSink(XmlWriter):
             lines.append(f"  <fd>{error.fd}</fd>")
             if error.path is not None:
                 lines.append(f"  <path>{escape(error.path)}</path>")
-        text = " ".join(error.what)
+        text = error.what_in_xml or " ".join(error.what)
         if error.leaked is None:
             lines.append(f"  <what>{escape(text)}</what>")
         else:

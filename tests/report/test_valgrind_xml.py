@@ -115,3 +115,18 @@ def test_odd_numbers_and_names(tmp_path: Path) -> None:
     )
     (error,) = report.read(tmp_path / "odd.xml").errors
     assert (error.what, error.count, error.thread, error.stack[0].ip) == ("w <b>", 1000, None, 0)
+
+
+def test_alignments_that_are_sizes_in_xml(tmp_path: Path) -> None:
+    """Valgrind 3.26 and later, and ours: the same error as in JSON."""
+    source = "#include <new>\nint main() { operator delete(operator new(4, std::align_val_t(64))); }\n"
+    (tmp_path / "prog.cpp").write_text(source)
+    subprocess.run(["g++", "-std=c++17", "-g", "-w", "-o", "prog", "prog.cpp"], check=True, cwd=tmp_path)
+    for given in ("--json-file=out.jsonl", "--xml=yes --xml-file=out.xml"):
+        command = [sys.executable, "-m", "interpose", "-q", *given.split(), "./prog"]
+        subprocess.run(command, check=True, cwd=tmp_path, capture_output=True, timeout=120)
+    assert " size alloc value: 64" in (tmp_path / "out.xml").read_text()
+    xml, json = (report.read(tmp_path / f"out.{suffix}") for suffix in ("xml", "jsonl"))
+    expected = ["Mismatched new/delete alignment alloc value: 64 dealloc value: default-aligned"]
+    for content in (xml, json):
+        assert [error.what for _, error in content.fingerprints()] == expected

@@ -110,7 +110,7 @@ class _Document:
             "number": number,
             "thread": _thread(element),
             "kind": kind or "?",
-            "what": _text(element.find("what")) or _text(element.find("xwhat/text")) or kind,
+            "what": _what(element, kind),
             "fd": _number(_text(element.find("fd"))),
             "suppression": _suppression(element.find("suppression")),
         }
@@ -208,3 +208,10 @@ def _suppression(element: Element | None) -> dict[str, Any] | None:
     if extra := _text(element.find("skaux")):
         content["extra"] = extra
     return content
+
+
+def _what(element: Element, kind: str) -> str:
+    text = _text(element.find("what")) or _text(element.find("xwhat/text")) or kind
+    if kind == "MismatchedAllocateDeallocateAlignment":  # whose text is of a size in XML alone
+        text = text.replace(" size alloc value", " alignment alloc value")
+    return text

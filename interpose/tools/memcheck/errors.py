@@ -167,11 +167,14 @@ def _reason(record: ErrorRecord) -> str:
 
 
 def _align_mismatch(record: ErrorRecord) -> str:
-    def shown(value: int) -> str:
-        return str(value) if value else "default-aligned"
-
     alloc, dealloc = record.aux[:2]
-    return f"Mismatched {record.text} alignment alloc value: {shown(alloc)} dealloc value: {shown(dealloc)}"
+    given = "default-aligned" if dealloc == lib.IP_HR_UNSAID else dealloc
+    return f"Mismatched {record.text} alignment alloc value: {alloc} dealloc value: {given}"
+
+
+def _align_mismatch_in_xml(record: ErrorRecord) -> str:
+    """Of a size, though it is the alignment, as Valgrind 3.27.1."""
+    return _align_mismatch(record).replace(" alignment ", " size ")
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,8 @@ class _Row:
     """The line between kind and frames of a suppression that is generated for it."""
     supp_line: Extra | None = None
     """How that line is read and compared, if there is one."""
+    what_in_xml: Callable[[ErrorRecord], str] | None = None
+    """Where Valgrind's XML has another text."""
 
 
 class ParamExtra(ExactExtra):
@@ -324,7 +329,11 @@ KINDS: dict[ErrKind, _Row] = {
         address=True,
     ),
     ErrKind.ALIGN_MISMATCH: _Row(
-        "MismatchedAllocateDeallocateAlignment", "AlignMismatch", _align_mismatch, address=True
+        "MismatchedAllocateDeallocateAlignment",
+        "AlignMismatch",
+        _align_mismatch,
+        address=True,
+        what_in_xml=_align_mismatch_in_xml,
     ),
 }
 
@@ -427,6 +436,7 @@ def build_error(
         thread_name=thread_name,
         extra=(record.kind, row.extra(record)),
         suppression_extra=row.supp_extra(record),
+        what_in_xml=None if row.what_in_xml is None else row.what_in_xml(record),
         size=record.size,
         address=record.addr if row.address else None,
     )

@@ -147,8 +147,14 @@ CASES = [
         "AlignMismatch",
     ),
     (
+        ErrorRecord(ErrKind.ALIGN_MISMATCH, aux=aux(32, lib.IP_HR_UNSAID), text="new/delete"),
+        "Mismatched new/delete alignment alloc value: 32 dealloc value: default-aligned",
+        "MismatchedAllocateDeallocateAlignment",
+        "AlignMismatch",
+    ),
+    (
         ErrorRecord(ErrKind.ALIGN_MISMATCH, aux=aux(0, 32), text="new[]/delete[]"),
-        "Mismatched new[]/delete[] alignment alloc value: default-aligned dealloc value: 32",
+        "Mismatched new[]/delete[] alignment alloc value: 0 dealloc value: 32",
         "MismatchedAllocateDeallocateAlignment",
         "AlignMismatch",
     ),
@@ -272,3 +278,10 @@ def test_generated_fishy_suppressions_are_accepted():
 
 def test_the_default_suppressions_parse():
     bench().suppressions.load(DEFAULT_SUPPRESSIONS)
+
+
+def test_an_alignment_is_a_size_in_xml():
+    """As Valgrind 3.27.1 has it (docs/spec/output.md section 3.1)."""
+    record = ErrorRecord(ErrKind.ALIGN_MISMATCH, aux=aux(64, 32), text="new/delete")
+    error, _ = build_error(record, bench().resolver, Space(), 1)
+    assert error.what_in_xml == "Mismatched new/delete size alloc value: 64 dealloc value: 32"
