@@ -201,13 +201,15 @@ class ParamExtra(ExactExtra):
     """The name of a parameter, in which the elements of a vector are numbered: `writev(vector[1])`."""
 
     def matches(self, value: str | None, error: Error) -> bool:
-        """By the name as it stands; in files of Valgrind 3.19 `[...]` stands for any element."""
+        """By the name as it stands, or Valgrind 3.27's; in files of 3.19 `[...]` stands for any element."""
         name = error.suppression_extra
         if value in (None, name) or not name:
             return value in (None, name)
         import re
 
-        return value == re.sub(r"\[\d+\]", "[...]", name)
+        from .newer_names import NEWER_NAMES
+
+        return value == re.sub(r"\[\d+\]", "[...]", name) or value in NEWER_NAMES.get(name, ())
 
 
 def _text(record: ErrorRecord) -> str:

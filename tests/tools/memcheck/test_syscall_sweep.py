@@ -25,7 +25,8 @@ LAST = 500
 def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sweep")
     (folder / "sweep.c").write_text(program(all_cases()))
-    flags = ["-g", "-O1", "-w", "-fno-optimize-sibling-calls", "-fno-ipa-icf"]
+    flags = ["-std=gnu17", "-g", "-O1", "-w", "-Wno-int-conversion"]
+    flags += ["-fno-optimize-sibling-calls", "-fno-ipa-icf"]
     subprocess.run(["gcc", *flags, "-o", "sweep", "sweep.c"], check=True, cwd=folder)
     for each in (*reversed(folder.parents), folder):  # the program runs as nobody, who must find itself
         if each.owner() == Path.home().owner() and os.access(each, os.W_OK) and each != Path("/"):
