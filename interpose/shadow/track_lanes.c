@@ -30,11 +30,25 @@ static void clmul(struct vx *x) {
     vx_write(x, x->w, 16);
 }
 
-/* gf2p8affineqb: a byte times the matrix of its eight bytes. */
+/* gf2p8affineqb: a byte times the matrix of its eight bytes.  Bit k is the parity of what row 7 - k selects of the
+ * byte: compilers shift and turn bytes by it, and what is selected by zeros does not matter.  Of the inverse all bits
+ * hang on each other. */
 static void affine(struct vx *x) {
+    bool inverse = x->t->in->mnem == IP_MN_VGF2P8AFFINEINVQB || x->t->in->mnem == IP_MN_GF2P8AFFINEINVQB;
+    u8 av[64], bv[64];
     vx_read(x, x->ia, x->a, x->w);
     vx_read(x, x->ib, x->b, x->w);
-    for (unsigned i = 0; i < x->w; i++) x->d[i] = x->a[i] || vx_get(x->b + (i & ~7u), 8) ? 0xff : 0;
+    vx_value(x, x->ia, av, x->w);
+    vx_value(x, x->ib, bv, x->w);
+    for (unsigned i = 0; i < x->w; i++) {
+        tkval a = {inverse ? 0xff : av[i], inverse && x->a[i] ? 0xff : x->a[i]};
+        u8 open = 0;
+        for (unsigned k = 0; k < 8; k++) {
+            tkval row = vx_element(bv, x->b, (i & ~7u) + 7 - k, 1);
+            open |= (u8)((tk_and(a, row).u != 0) << k);
+        }
+        x->d[i] = open;
+    }
     vx_write(x, x->w, x->r->p);
 }
 

@@ -170,6 +170,7 @@ void vx_write(struct vx *x, unsigned n, unsigned es) {
             k |= ~1ull;
             open &= 1;
         }
+        if (open && !x->known) x->known = vx_compute(x);
         const u8 *old = t->ts->vvec + 64 * op->reg, *old_value = tk_vec_value(t, op->reg);
         for (unsigned i = 0; i < n; i++) {
             u8 kept = in->evex_z ? 0 : old[i], kept_value = in->evex_z ? 0 : old_value[i];
@@ -331,7 +332,7 @@ static void test_mask(struct vx *x, unsigned es, bool none) {
 }
 
 /* Shift elements; q: 0 left, 1 right, 2 arithmetic right. */
-static u64 shifted(u64 u, unsigned es, u64 k, unsigned how) {
+u64 vx_shifted(u64 u, unsigned es, u64 k, unsigned how) {
     unsigned bits = 8 * es;
     if (how == 2) return (u64)((i64)tk_sext(u, es) >> (k < bits ? k : bits - 1));
     if (k >= bits) return 0;
@@ -354,7 +355,7 @@ static void shift(struct vx *x, unsigned es, unsigned how) {
         }
         k = vx_get(cv, 8);
     }
-    for (unsigned i = 0; i < x->w; i += es) vx_put(x->d + i, es, shifted(vx_get(x->a + i, es), es, k, how));
+    for (unsigned i = 0; i < x->w; i += es) vx_put(x->d + i, es, vx_shifted(vx_get(x->a + i, es), es, k, how));
     vx_write(x, x->w, es);
 }
 
@@ -363,7 +364,7 @@ static void shift_variable(struct vx *x, unsigned es, unsigned how) {
     vx_value(x, x->ib, cv, x->w);
     for (unsigned i = 0; i < x->w; i += es) {
         u64 u = vx_get(x->a + i, es);
-        vx_put(x->d + i, es, vx_get(x->b + i, es) ? ~0ull : shifted(u, es, vx_get(cv + i, es), how));
+        vx_put(x->d + i, es, vx_get(x->b + i, es) ? ~0ull : vx_shifted(u, es, vx_get(cv + i, es), how));
     }
     vx_write(x, x->w, es);
 }

@@ -133,6 +133,10 @@ void vx_write(struct vx *x, unsigned n, unsigned es);
 u64 vx_mask(struct vx *x);
 /* V bits of byte i where an undefined mask bit decides between the new value and another one, u its V bits. */
 u8 vx_either(const struct vx *x, unsigned i, u8 u, u8 value);
+/* The value of integer arithmetic, before its mask; false: not of this instruction (track_value.c). */
+bool vx_compute(struct vx *x);
+/* An element, or its V bits, shifted by a number: q of V_SHIFT says how. */
+u64 vx_shifted(u64 u, unsigned es, u64 k, unsigned how);
 bool vx_move(struct vx *x);   /* track_move.c */
 void vx_sparse(struct vx *x); /* track_sparse.c */
 bool vx_lanes(struct vx *x);  /* track_lanes.c */

@@ -1,5 +1,5 @@
 /* No error: an undefined mask that chooses between equal values, or masks a comparison that is false, and
- * operations of a register with itself whose result does not depend on it.
+ * operations of a register with itself whose result does not depend on it; bits that a shift leaves out.
  * @options: -q --leak-check=no */
 #include <stdint.h>
 #include <stdlib.h>
@@ -68,6 +68,19 @@ __attribute__((target("avx512f,avx512bw"))) static void all(void) {
     INTO_ZMM1("vmovdqu16 %3, %%zmm1%{%%k1%}%{z%}");
     INTO_ZMM1("vpandd %3%{1to16%}, %%zmm2, %%zmm1%{%%k1%}");
     INTO_ZMM1("vpblendmb %3, %%zmm4, %%zmm1%{%%k1%}");
+    /* a sum with zero and its like */
+    INTO_ZMM1("vpaddsb %%zmm3, %%zmm1, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpsubusw %%zmm4, %%zmm3, %%zmm1%{%%k1%}%{z%}");
+    INTO_ZMM1("vpaddd %3%{1to16%}, %%zmm3, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpavgb %%zmm3, %%zmm4, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpmullw %%zmm2, %%zmm3, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpmuludq %%zmm3, %%zmm2, %%zmm1%{%%k1%}%{z%}");
+    INTO_ZMM1("vpmaddubsw %%zmm3, %%zmm4, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpmaxsd %%zmm3, %%zmm4, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpabsb %%zmm3, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpsraw $3, %%zmm3, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpsrld $32, %%zmm2, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpsllvd %%zmm4, %%zmm3, %%zmm1%{%%k1%}%{z%}");
     /* whatever the register holds */
     INTO_ZMM1("vpternlogd $0x96, %%zmm2, %%zmm2, %%zmm1");
     INTO_ZMM1("vpsubsb %%zmm2, %%zmm2, %%zmm1");
@@ -87,6 +100,21 @@ __attribute__((target("avx512f,avx512bw"))) static void all(void) {
     INTO_K2("vpcmpneqd %3%{1to16%}, %%zmm3, %%k2%{%%k1%}");
 }
 
+/* Bytes of which the lower halves are undefined, shifted by a matrix. */
+__attribute__((target("avx512f,avx512bw,gfni"))) static void shifted(void) {
+    static const uint64_t lower[8] = {[0 ... 7] = 0x0f0f0f0f0f0f0f0f};
+    static const uint64_t by_four[8] = {[0 ... 7] = 0x1020408000000000};
+    __asm__ volatile("vmovdqu64 %1, %%zmm1\n\t"
+                     "vpandq %2, %%zmm1, %%zmm1\n\t"
+                     "vgf2p8affineqb $0, %3, %%zmm1, %%zmm1\n\t"
+                     "vmovdqu64 %%zmm1, %0\n\t"
+                     "vzeroupper"
+                     : "=m"(out)
+                     : "m"(*(const char(*)[64])undefined), "m"(lower), "m"(by_four)
+                     : "xmm1");
+    look();
+}
+
 int main(void) {
     if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw"))
         return 0;
@@ -94,6 +122,8 @@ int main(void) {
     undefined = p;
     mask = *(uint64_t *)(p + 64);
     all();
+    if (__builtin_cpu_supports("gfni"))
+        shifted();
     free(p);
     return set;
 }
