@@ -555,6 +555,7 @@ static u32 overwritten(struct tk *t) {
     if (!r || to->kind != IP_OP_VEC) return 0;
     switch (r->cls) {
     case V_CAST3:
+    case V_PRODUCTS3:
     case V_TERNARY:
     case V_PERM2SRC:
     case V_SHIFT2:

@@ -58,6 +58,23 @@ static void multiply_even(struct vx *x, const u8 *av, const u8 *bv) {
     }
 }
 
+/* pmadd, pmulh, vpdp, vpmadd52: sums of products of factors of q bytes (of 8: of 52 bits).  Zero times anything is
+ * zero, also where the other factor is undefined: what lies past the end of a row is mostly multiplied by zeros. */
+static void products(struct vx *x, unsigned es, unsigned q, const u8 *av, const u8 *bv) {
+    u64 factor = q == 8 ? (1ull << 52) - 1 : tk_mask(q);
+    u8 c[64] = {0};
+    if (x->r->cls == V_PRODUCTS3) vx_read(x, 0, c, x->w);
+    for (unsigned i = 0; i < x->w; i += es) {
+        u64 open = vx_get(c + i, es);
+        for (unsigned k = i; k < i + es; k += q) {
+            tkval a = vx_element(av, x->a, k, q), b = vx_element(bv, x->b, k, q);
+            u64 a_bits = (a.v | a.u) & factor, b_bits = (b.v | b.u) & factor;
+            if (a_bits && b_bits) open |= (a.u | b.u) & factor;
+        }
+        vx_put(x->d + i, es, cast(open));
+    }
+}
+
 static u64 absolute(tkval a, unsigned es) {
     u64 top = 1ull << (8 * es - 1);
     struct choice c = {0};
@@ -208,6 +225,8 @@ bool vx_arith(struct vx *x) {
     case V_INTERSECT:
     case V_DOT:
     case V_SADS:
+    case V_PRODUCTS:
+    case V_PRODUCTS3:
     case V_NARROW2: break;
     default: return false;
     }
@@ -233,6 +252,8 @@ bool vx_arith(struct vx *x) {
     case V_INTERSECT: intersect(x, p, av, bv); return true;
     case V_DOT: dot_product(x, p); break;
     case V_SADS: sums_of_differences(x); break;
+    case V_PRODUCTS:
+    case V_PRODUCTS3: products(x, p, q, av, bv); break;
     default:
         narrow_two(x);
         es = 2;

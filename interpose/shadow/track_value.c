@@ -20,7 +20,7 @@ static i64 two_products(u64 a, u64 b, unsigned half, bool is_signed) {
     return first * number(b & low, half) + second * number(b_high, half);
 }
 
-/* An element of V_CAST; false: of none that is computed here. */
+/* An element of V_CAST or V_PRODUCTS; false: of none that is computed here. */
 static bool cast_element(unsigned mnem, u64 a, u64 b, unsigned es, u64 *v) {
     u64 all = tk_mask(es);
     switch (mnem) {
@@ -86,6 +86,7 @@ bool vx_compute(struct vx *x) {
     case V_EXTREME:
     case V_SHIFTV:
     case V_CAST:
+    case V_PRODUCTS:
     case V_ABS:
     case V_SHIFT: break;
     default: return false;

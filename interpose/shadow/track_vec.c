@@ -47,6 +47,8 @@ static bool read_by_mask(struct vx *x, unsigned n, unsigned *es, u64 *k) {
     case V_LEFT:
     case V_ADDSUB:
     case V_MULEVEN:
+    case V_PRODUCTS:
+    case V_PRODUCTS3:
     case V_ABS:
     case V_EXTREME:
     case V_CAST:

@@ -92,6 +92,8 @@ enum vec_class {
     V_CVTMMX,
     V_COUNT,
     V_NARROW2,
+    V_PRODUCTS,
+    V_PRODUCTS3, /* added to the destination */
     /* more than the elements beside: track_lanes.c */
     V_LANE16,
     V_CLMUL,

@@ -1,5 +1,6 @@
 /* No error: an undefined mask that chooses between equal values, or masks a comparison that is false, and
- * operations of a register with itself whose result does not depend on it; bits that a shift leaves out.
+ * operations of a register with itself whose result does not depend on it; products with
+ * zero, and bits that a shift leaves out.
  * @options: -q --leak-check=no */
 #include <stdint.h>
 #include <stdlib.h>
@@ -90,6 +91,13 @@ __attribute__((target("avx512f,avx512bw"))) static void all(void) {
     INTO_K2("kxorq %%k1, %%k1, %%k2");
     INTO_K2("kandnq %%k1, %%k1, %%k2");
     INTO_K2("kxnorq %%k1, %%k1, %%k2\n\tknotq %%k2, %%k2");
+    /* products with zero */
+    INTO_ZMM1("vpmaddwd %%zmm3, %%zmm2, %%zmm1");
+    INTO_ZMM1("vpmaddubsw %%zmm2, %%zmm3, %%zmm1");
+    INTO_ZMM1("vpmulhw %%ymm2, %%ymm3, %%ymm1");
+    INTO_ZMM1("vpmulhuw %3, %%zmm2, %%zmm1");
+    INTO_ZMM1("vpmulhrsw %%xmm3, %%xmm2, %%xmm1");
+    INTO_ZMM1("vmovdqa %%xmm2, %%xmm1\n\tpmaddwd %%xmm3, %%xmm1");
     /* false, taken or not */
     INTO_K2("vpcmpneqb %%zmm2, %%zmm2, %%k2%{%%k1%}");
     INTO_K2("vpcmpgtd %%zmm2, %%zmm2, %%k2%{%%k1%}");
@@ -115,6 +123,18 @@ __attribute__((target("avx512f,avx512bw,gfni"))) static void shifted(void) {
     look();
 }
 
+__attribute__((target("avx512f,avx512bw,avx512vnni"))) static void dot_products(void) {
+    INTO_ZMM1("vpdpbusd %%zmm3, %%zmm2, %%zmm1");
+    INTO_ZMM1("vpdpbusds %%zmm2, %%zmm3, %%zmm1");
+    INTO_ZMM1("vpdpwssd %%zmm3, %%zmm2, %%zmm1");
+    INTO_ZMM1("vpdpwssds %3%{1to16%}, %%zmm2, %%zmm1");
+}
+
+__attribute__((target("avx512f,avx512bw,avx512ifma"))) static void long_products(void) {
+    INTO_ZMM1("vpmadd52luq %%zmm3, %%zmm2, %%zmm1");
+    INTO_ZMM1("vpmadd52huq %%zmm2, %%zmm3, %%zmm1");
+}
+
 int main(void) {
     if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw"))
         return 0;
@@ -124,6 +144,10 @@ int main(void) {
     all();
     if (__builtin_cpu_supports("gfni"))
         shifted();
+    if (__builtin_cpu_supports("avx512vnni"))
+        dot_products();
+    if (__builtin_cpu_supports("avx512ifma"))
+        long_products();
     free(p);
     return set;
 }
