@@ -40,9 +40,14 @@ POPS(popped_by_pointer, "lea -32(%rsp), %rdx; mov (%rdx), %rax; test %rax, %rax;
 POPS(popped_and_jumped, "jmp *-40(%rsp);")
 POPS(popped_and_branched, "test %rdi, %rdi; js 1f; nop;")
 
+/* A callee that works in the frame of its caller, above its return address. */
+long in_callers_frame(long);
+__asm__("in_callers_frame: sub $64, %rsp; call 2f; mov (%rsp), %rax; sub 56(%rsp), %rax; add $64, %rsp; ret;"
+        "2: add $8, %rsp; mov $8, %ecx; 1: mov %rdi, -8(%rsp,%rcx,8); dec %ecx; jg 1b; sub $8, %rsp; ret");
+
 int main(void) {
     long s = popped(5) + popped_by_pointer(5) + popped_and_jumped(5) + popped_and_branched(5);
-    if (s != 20)
+    if (s != 20 || in_callers_frame(5))
         return 2;
     for (long i = 0; i < 20; i++)
         s += flags(i) + flags_by_lea(i) + below_locals(i) + calls(i) + calls_aligned(i) + calls_pushing(i) +

@@ -443,6 +443,16 @@ static bool lowered_next(const struct ublock *in, int k, const struct ip_insn *g
     return next.stack == SK_DOWN;
 }
 
+/* Uop k lowers RSP by one word and the next returns by it: to the address that was there before RSP rose over it, and
+ * has been in the red zone since (FFmpeg's assembly has callees that work in their caller's frame).  As if it were
+ * pushed. */
+static bool returns_by(const struct ublock *in, int k, const struct plan *p) {
+    int64_t step;
+    const struct uinstr *u = &in->u[k];
+    if (p->stack != SK_DOWN || k + 1 >= in->n_u || u[1].op != U_RET || u[1].insn != u->insn + 1) return false;
+    return rsp_step(&in->insn[u->insn], p, &step) && step == -8;
+}
+
 /* Mark what uop k gave back, now or later. */
 static void gave_back(struct pass *ps, int k, const struct ip_insn *in, struct plan *p) {
     if (ps->lowered) {
@@ -581,6 +591,10 @@ static void instrument(const struct ublock *in, struct ublock *out, uint64_t fla
             if (u->seg) { /* no operand of ours has its address */
                 p.helper = true;
                 p.repeats = false;
+            }
+            if (returns_by(in, k, &p)) {
+                p.stack = SK_PUSH;
+                p.stack_bytes = 8;
             }
             p.stack_store = on_frame(&ps.frame, insn, &p);
             if (!ps.track && p.helper && !p.repeats) {
