@@ -581,11 +581,12 @@ class Unit:
             return None
 
     @cached_property
-    def _directories(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+    def _places(self) -> dict[str, tuple[str, str]]:
+        found: dict[str, tuple[str, str]] = {}
         for directory, name in self._line_program.files if self._line_program is not None else ():
             full = posixpath.join(directory, name)
-            found.setdefault(posixpath.normpath(full), posixpath.dirname(full))
+            place = posixpath.split(full) if name.startswith("/") else (directory, name)
+            found.setdefault(posixpath.normpath(full), place)
         return found
 
     def file_path(self, number: int | None) -> str | None:
@@ -595,9 +596,12 @@ class Unit:
             return None
         return posixpath.normpath(posixpath.join(*files[number]))
 
-    def directory_of(self, cleaned_path: str) -> str | None:
-        """The directory, as the line table has it, of the file whose normalised path is given."""
-        return self._directories.get(posixpath.normpath(cleaned_path))
+    def place_of(self, cleaned_path: str) -> tuple[str, str] | None:
+        """Directory and name, as the line table has them, of the file whose normalised path is given.
+
+        clang's names may have directories of their own: a relative path is one name to it.
+        """
+        return self._places.get(posixpath.normpath(cleaned_path))
 
     def line_at(self, address: int) -> tuple[str, int] | None:
         """Normalised path and line of the link-time `address`, from the line table alone."""

@@ -220,11 +220,27 @@ class ObjectFile:
 
         return levels_at(self._dwarf, self._functions, address)
 
-    def directory(self, address: int, path: str) -> str:
-        """The directory of the source file `path` (as `source_lines` gave it), as the line table has it."""
-        unit = self._dwarf.unit_at(address) if self._dwarf is not None else None
-        exact = unit.directory_of(path) if unit is not None else None
-        return exact if exact is not None else posixpath.dirname(path)
+    @cached_property
+    def _splits_paths(self) -> bool:
+        """Whether GCC alone made it: a file's name is never more than the last part of its path then."""
+        try:
+            comment = self.image.data_of(".comment") if self.image is not None else b""
+        except ElfError:
+            comment = b""
+        makers = [maker for maker in comment.split(b"\0") if maker]
+        return bool(makers) and all(maker.startswith(b"GCC: ") for maker in makers)
+
+    def place(self, address: int, path: str, *, with_directory: bool) -> tuple[str | None, str]:
+        """Directory and name, as the line table has them, of the source file `path` (of `source_lines`).
+
+        Without the directory, which stays None then, there may be no need to read the table.
+        """
+        if with_directory or not self._splits_paths:
+            unit = self._dwarf.unit_at(address) if self._dwarf is not None else None
+            exact = unit.place_of(path) if unit is not None else None
+            directory, name = exact if exact is not None else posixpath.split(path)
+            return directory if with_directory else None, name
+        return None, path[path.rfind("/") + 1 :]
 
     def plain_name(self, address: int, linkage_name: str) -> str:
         """DW_AT_name of a function inlined at the link-time `address`, given either of its names."""
@@ -238,9 +254,9 @@ class ObjectFile:
         """File and line of the first instruction of the function that holds the link-time `address`."""
         span = self.code.span(address)
         levels = self.source_lines(span[0]) if span is not None else []
-        if not levels or not levels[-1].path:
+        if span is None or not levels or not levels[-1].path:
             return None
-        return posixpath.basename(levels[-1].path), levels[-1].line
+        return self.place(span[0], levels[-1].path, with_directory=False)[1], levels[-1].line
 
 
 class _Loaded(NamedTuple):
@@ -470,8 +486,8 @@ class Symbolizer:
     ) -> tuple[str | None, str | None, int | None]:
         if not level.path:
             return None, None, None
-        directory = file.directory(vaddr, level.path) if self._directories else None
-        return level.path[level.path.rfind("/") + 1 :], directory, level.line
+        directory, name = file.place(vaddr, level.path, with_directory=self._directories)
+        return name, directory, level.line
 
     def function_name(self, addr: int) -> str | None:
         """Function (demangled) that holds `addr`."""

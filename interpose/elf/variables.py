@@ -7,7 +7,6 @@ is in no variable.
 
 from __future__ import annotations
 
-import posixpath
 import re
 from bisect import bisect_right
 from contextlib import suppress
@@ -319,7 +318,8 @@ def _place(variable: Die, offset: int, before: int, value: Value) -> VariablePla
         return VariablePlace(name, rest, part, None, None)
     number = declared.constant(AT_DECL_FILE)
     path = declared.unit.file_path(number)
-    file = posixpath.basename(path) if path is not None else None
+    place = declared.unit.place_of(path) if path is not None else None
+    file = place[1] if place is not None else None
     return VariablePlace(name, rest, part, file, declared.constant(AT_DECL_LINE))
 
 

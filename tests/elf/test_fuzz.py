@@ -63,7 +63,7 @@ def exercise(data: bytes) -> bool:
     for unit in info.units():
         unit.ranges()
         unit.plain_name("f")
-        unit.directory_of("/x/small.c")
+        unit.place_of("/x/small.c")
         unit.line_at(0x1130)
     info.unit_at(0x1130)
     return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import struct
 import subprocess
@@ -30,8 +29,8 @@ def exact(file: ObjectFile, address: int) -> tuple[str, int] | None:
     if not levels or not levels[0].path or not levels[0].line:
         return None
     path = levels[0].path
-    directory = file.directory(address, path)
-    return (f"{directory}/" if directory else "") + os.path.basename(path), levels[0].line
+    directory, name = file.place(address, path, with_directory=True)
+    return (f"{directory}/" if directory else "") + name, levels[0].line
 
 
 def check(file: ObjectFile, step: int = 1) -> int:

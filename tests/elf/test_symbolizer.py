@@ -72,6 +72,25 @@ def test_inlined_cxx_calls_have_plain_names(cxx_program: Path) -> None:
     assert (("operator[]", line_of(CXX_SOURCE, "IN_SUBSCRIPT")), use) in chains
 
 
+@pytest.mark.skipif(shutil.which("clang") is None, reason="gcc's names have no directories")
+@pytest.mark.parametrize("with_directories", [False, True])
+@pytest.mark.parametrize(
+    ("source", "name"), [("sub/../sub/prog.c", "sub/../sub/prog.c"), ("prog.c", "prog.c")]
+)
+def test_name_with_directories(tmp_path: Path, source: str, name: str, with_directories: bool) -> None:
+    """A relative path is a file's name to clang, and stays one, as with Valgrind."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / source).write_text(C_SOURCE)
+    command = ["clang", "-gdwarf-5", "-O1", source, "-o", "prog"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    symbolizer = Symbolizer(directories=with_directories)
+    bias = map_image(symbolizer, tmp_path / "prog", BASE)
+    frames = [frame for at in all_frames(symbolizer, tmp_path / "prog", bias, "outer") for frame in at]
+    assert {(f.file, f.dir) for f in frames} == {(name, str(tmp_path) if with_directories else None)}
+    start = bias + symbol_of(tmp_path / "prog", "outer")[0]
+    assert symbolizer.function_start(start)[:2] == ("outer", name)
+
+
 @pytest.mark.skipif(shutil.which("clang++") is None, reason="only clang makes such functions")
 @pytest.mark.parametrize("version", ["-gdwarf-4", "-gdwarf-5"])
 def test_inlined_call_that_has_only_a_linkage_name(tmp_path: Path, version: str) -> None:
