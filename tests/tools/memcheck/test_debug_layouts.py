@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from .test_var_info import ROOT, SOURCES, TIMEOUT, check, interpose, needs, report
+from .test_var_info import ROOT, SOURCES, TIMEOUT, check, interpose, needs, report, whole_report
 
 SOURCE = SOURCES / "optimised.c"
 INLINED = r"by 0x\w+: inlined \(optimised\.c:14\)\n   by 0x\w+: many \(optimised\.c:32\)"
@@ -176,6 +176,6 @@ def test_folders_of_split_and_shared_units(tmp_path: Path) -> None:
         folder = tmp_path / name
         folder.mkdir()
         program = build(folder, compiler, "cp x y", command)
-        text = report(interpose(f"--fullpath-after={ROOT}/tests/"), program)
+        text = whole_report(interpose(f"--fullpath-after={ROOT}/tests/"), program)
         assert "inlined (guests/varinfo/optimised.c:14)" in text
         assert "many (guests/varinfo/optimised.c:32)" in text

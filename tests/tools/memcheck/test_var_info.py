@@ -37,12 +37,18 @@ def interpose(*options: str) -> list[str]:
     return [sys.executable, "-m", "interpose", "--tool=memcheck", "--read-var-info=yes", *options]
 
 
-def report(command: list[str], program: Path, **more: str) -> str:
+def whole_report(command: list[str], program: Path, **more: str) -> str:
     environment = {**os.environ, **more}
     done = subprocess.run(
         [*command, str(program)], capture_output=True, text=True, timeout=TIMEOUT, env=environment
     )
     return re.sub(r"^==\d+== ?", "", done.stderr, flags=re.MULTILINE)
+
+
+def report(command: list[str], program: Path, **more: str) -> str:
+    """The same, files without directories, which clang's have by where the checkout is."""
+    text = whole_report(command, program, **more)
+    return re.sub(r"(\(|declared at )[^()\s]*/([\w.]+:\d+)", r"\1\2", text)
 
 
 def looks(text: str, file: str) -> list[tuple[int, str]]:
