@@ -13,6 +13,7 @@
 #define IP_U_FLAGS   16
 #define IP_U_K       17 /* any of k0..k7 */
 #define IP_U_FSW     18 /* conditions of the x87 status word */
+#define IP_U_TESTED  19 /* registers are undefined again from the end of the block on: tested_end */
 #define IP_U_TAKES   22 /* what RSP takes on its way down may be marked defined */
 #define IP_U_REDZONE 23 /* [RSP-128, RSP) holds bytes marked defined */
 #define IP_U_MMX0    24 /* 8 bits */
@@ -72,11 +73,14 @@ struct tstate {
     uint64_t vgpr[16];     /* 0x200: V bits of the GPRs */
     uint8_t vflags;        /* 0x280: see above */
     uint8_t pad1;
-    uint16_t vfsw; /* 0x282: V bits of the x87 status word */
-    uint8_t pad3[4];
+    uint16_t vfsw;              /* 0x282: V bits of the x87 status word */
+    uint8_t tested_n;           /* 0x284: IP_U_TESTED: how many registers, */
+    uint8_t tested_reg[3];      /* 0x285: which, */
     uint64_t vk[8];             /* 0x288: V bits of k0..k7 */
     uint64_t vmmx[8];           /* 0x2c8 */
-    uint8_t pad2[56];           /* to 0x340 */
+    uint64_t tested_end;        /* 0x308: after which instruction, */
+    uint64_t tested_value[3];   /* 0x310: if they still hold these, */
+    uint64_t tested_u[3];       /* 0x328: and their V bits */
     uint8_t vvec[2048];         /* 0x340: V bits of zmm0..31, 64 bytes each */
     uint8_t vecsave[2048];      /* 0xb40: slow paths that need vector registers */
     uint8_t runtime_area[4096]; /* 0x1340: the runtime's own, see rt.h */

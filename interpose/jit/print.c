@@ -58,6 +58,8 @@ static void put_mask(struct out *o, uint64_t set) {
             put(o, "%sk", sep);
         else if (i == IP_U_FSW)
             put(o, "%sfsw", sep);
+        else if (i == IP_U_TESTED)
+            put(o, "%stested", sep);
         else if (i == IP_U_TAKES)
             put(o, "%stakes", sep);
         else if (i == IP_U_REDZONE)

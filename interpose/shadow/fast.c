@@ -706,8 +706,13 @@ static bool others(struct tk *t) {
 static bool settle(struct tstate *ts, const struct ip_insn *in) {
     struct tk t;
     if ((ts->umask >> IP_U_TAKES & 1) && (in->gpr_write >> IP_RSP & 1) && take_stack(ts, in)) return true;
-    if (in->flow == IP_F_JCC) return !(ts->vflags >> (in->cc >> 1) & 1);
-    if (in->flow == IP_F_CALL || in->flow == IP_F_CALLI) return call(ts, in);
+    if (in->flow == IP_F_JCC) {
+        if (ts->vflags >> (in->cc >> 1) & 1) return false;
+        if (ts->umask >> IP_U_TESTED & 1) tk_block_ends(ts);
+        return true;
+    }
+    if (in->flow == IP_F_CALL) return call(ts, in);
+    if (in->flow == IP_F_CALLI) return !(ts->umask >> IP_U_TESTED & 1) && call(ts, in);
     enum settled moved = move(ts, in);
     if (moved != OTHER) return moved == YES;
     tk_begin(&t, ts, in);

@@ -2,6 +2,8 @@
  * that has no rule of its own. */
 #include "shadow/origin.h"
 
+#define MAX_REST 64 /* instructions of a block behind one whose address is undefined */
+
 /* ---- registers ------------------------------------------------------------------ */
 
 static void mark(struct tk *t, unsigned bit, bool undefined) {
@@ -59,13 +61,58 @@ void tk_report_cond(struct tk *t) {
     rt_error_end(t->ts, e);
 }
 
+/* A register that was tested counts as defined in the rest of its block only, as under Valgrind: what uses it in
+ * another place is told, too.  Like Valgrind's, the block goes on behind a direct jump or call: where a function
+ * begins by saving the register, what it saves counts as defined.
+ * Which of regs no instruction writes before it ends, at *end. */
+static bool goes_on(const struct ip_insn *in) { return in->flow == IP_F_JMP || in->flow == IP_F_CALL; }
+
+static u16 unwritten(const struct ip_insn *in, u64 pc, u16 regs, u64 *end) {
+    struct ip_insn next;
+    *end = pc;
+    if (in->flow != IP_F_NEXT) return regs & (u16)~in->gpr_write;
+    for (unsigned i = 0; i < MAX_REST && (regs &= (u16)~in->gpr_write); i++, in = &next) {
+        *end = goes_on(in) ? in->target : *end + in->len;
+        if (!tk_fetch(*end, &next)) return 0;
+        if (next.flow != IP_F_NEXT && !goes_on(&next)) return regs;
+    }
+    return 0;
+}
+
+static void undefined_again(struct tstate *ts, unsigned r, u64 u, u64 end) {
+    unsigned n = ts->umask >> IP_U_TESTED & 1 && ts->tested_end == end ? ts->tested_n : 0;
+    if (n == sizeof ts->tested_reg) return;
+    ts->tested_reg[n] = (u8)r;
+    ts->tested_value[n] = ts->gpr[r];
+    ts->tested_u[n] = u;
+    ts->tested_n = (u8)(n + 1);
+    ts->tested_end = end;
+    ts->umask |= 1ull << IP_U_TESTED;
+}
+
+void tk_block_ends(struct tstate *ts) {
+    ts->umask &= ~(1ull << IP_U_TESTED);
+    if (ts->tested_end != (ts->pc & IP_KEY_PC)) return; /* a signal's handler came between, say */
+    for (unsigned i = 0; i < ts->tested_n; i++) {
+        unsigned r = ts->tested_reg[i];
+        if (ts->gpr[r] != ts->tested_value[i]) continue;
+        ts->vgpr[r] |= ts->tested_u[i];
+        ts->umask |= 1ull << (IP_U_GPR0 + r);
+    }
+}
+
 void tk_check_gprs(struct tk *t, u16 regs, unsigned size) {
     bool bad = false;
+    u64 end = 0;
+    u16 stays = 0;
     for (unsigned r = 0; r < 16; r++) {
-        if (!(regs >> r & 1) || !(t->ts->vgpr[r] & tk_mask(size))) continue;
+        u64 u = t->ts->vgpr[r];
+        if (!(regs >> r & 1) || !(u & tk_mask(size))) continue;
+        if (!bad) stays = unwritten(t->in, t->ts->pc & IP_KEY_PC, regs & (u16) ~(1u << IP_RSP), &end);
         bad = true;
         if (origins_kept()) t->origin = origin_of_gpr(t->ts, r);
-        tk_set_gpr(t, r, 0); /* tested: counts as defined from here on */
+        tk_set_gpr(t, r, 0);
+        if (stays >> r & 1) undefined_again(t->ts, r, u, end);
     }
     if (bad) tk_report_value(t, 8);
 }
@@ -253,9 +300,7 @@ void tk_wr(struct tk *t, unsigned i, u64 u) {
 
 static void target_checked(struct tk *t, unsigned i) {
     tkval x = tk_rd(t, i);
-    if (!x.u) return;
-    tk_report_value(t, 8);
-    if (t->in->ops[i].kind == IP_OP_GPR) tk_set_gpr(t, t->in->ops[i].reg, 0);
+    if (x.u) tk_report_value(t, 8);
 }
 
 static void count_checked(struct tk *t) {
@@ -409,5 +454,6 @@ void rt_track_insn(struct tstate *ts, const struct ip_insn *in) {
     if (!(flow(&t) || tk_int(&t) || tk_bits(&t) || tk_string(&t) || tk_state_image(&t) || tk_kmask(&t) || tk_vec(&t) ||
           tk_x87(&t)))
         fallback(&t);
+    if ((ts->umask >> IP_U_TESTED & 1) && in->flow != IP_F_NEXT && in->flow != IP_F_CALL) tk_block_ends(ts);
     if (origins_kept()) origin_end(&t);
 }

@@ -95,11 +95,13 @@ static inline u64 tk_between(u64 a, u64 b) { return a == b ? 0 : ~0ull >> __buil
 void tk_set_gpr(struct tk *t, unsigned r, u64 u);
 void tk_set_flags(struct tk *t, u8 u);
 /* Address of the ModRM operand (in a bit string, of the bit's byte); undefined registers
- * in it are reported and then defined. */
+ * in it are reported and then defined, to the end of the block. */
 u64 tk_ea(struct tk *t);
 u64 tk_seg_base(const struct tk *t); /* of an fs: or gs: prefix */
 u64 tk_ea_raw(struct tk *t);         /* without looking at V bits */
 void tk_check_gprs(struct tk *t, u16 regs, unsigned size);
+/* The instruction ends the block: what was tested in it is undefined again. */
+void tk_block_ends(struct tstate *ts);
 void tk_report_value(struct tk *t, unsigned size);
 void tk_report_cond(struct tk *t);
 /* V bits of guest memory, with the checks of a load or a store. */

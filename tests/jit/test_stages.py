@@ -101,7 +101,7 @@ def test_optimise_no_assumes_everything_live() -> None:
 def test_memcheck_instruments() -> None:
     clean = texts(EXAMPLE, "--tool=memcheck")
     assert uops(clean[INSTRUMENTED]) == ["UMASK", "INSN", "LDCHK", "INSN", "LDCHK", "INSN", "JCC", "JMP"]
-    assert "{rax rcx rdx flags}" in clean[INSTRUMENTED]
+    assert "{rax rcx rdx flags tested}" in clean[INSTRUMENTED]
     track = texts(EXAMPLE, "--tool=memcheck", track=True)
     assert uops(track[INSTRUMENTED]).count("TMASK") >= 3
     assert "UMASK" not in uops(track[INSTRUMENTED])

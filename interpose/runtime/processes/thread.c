@@ -360,7 +360,7 @@ static void set_new_stack(struct tstate *child, const struct new_stack *n, u64 m
     rt_set_stack(child, n->lo, n->hi);
     child->stack_shared = n->shared;
     /* The red zone is the maker's: what lies between is no frame that a call here gives back. */
-    child->umask &= ~(1ull << IP_U_TAKES | 1ull << IP_U_REDZONE);
+    child->umask &= ~(1ull << IP_U_TAKES | 1ull << IP_U_REDZONE | 1ull << IP_U_TESTED);
     child->redzone_not_lo = 0;
     child->stack_looks = 0;
     if (n->takes) child->umask |= 1ull << IP_U_TAKES;

@@ -536,7 +536,10 @@ static void control(struct pass *ps, const struct uinstr *u, const struct ip_ins
     if (call) set |= UBIT(IP_U_REDZONE); /* a return looks for itself */
     if (call && !out->keeps_stack) set |= UBIT(IP_U_TAKES);
     if (u->op == U_CALL) set &= ~gpr_set(1u << IP_RSP);
-    if (u->op == U_EXIT) set = 0; /* the runtime looks at V bits itself */
+    if (u->op == U_EXIT)
+        set = 0; /* the runtime looks at V bits itself */
+    else if (u->op != U_CALL)
+        set |= UBIT(IP_U_TESTED); /* behind a call or jump the block goes on, as far as that is concerned */
     ps->set |= set;
     if (ps->track && set) {
         ub_add(out, U_TMASK, i)->set = set;
