@@ -149,9 +149,13 @@ OLD_NEW(builtin_new, SYM(10030, C_LIB, _Znwm));
 OLD_NEW(__builtin_new, SYM(10030, C_LIB, _Znwm));
 OLD_NEW(__builtin_vec_new, SYM(10030, C_LIB, _Znam));
 
+#define LOOK_AT_GIVEN(argument)                                                                                        \
+    if (!__builtin_constant_p(argument)) look_at(argument)
 #define DELETE(fn, params, kind, size, align)                                                                          \
     PUBLIC void SYM(10050, C_LIB, fn) params {                                                                         \
         look_at((u64)p);                                                                                               \
+        LOOK_AT_GIVEN(size);                                                                                           \
+        LOOK_AT_GIVEN(align);                                                                                          \
         request(IP_HR_FREE, (u64)p, kind, size, align, NAME(#fn));                                                     \
     }                                                                                                                  \
     IN_CXX(10050, fn)

@@ -27,6 +27,8 @@ int main() {
     ::operator delete[](undefined(::operator new[](undefined(10))));
     ::operator delete(::operator new(undefined(10), std::nothrow));
     ::operator delete(::operator new(undefined(32), std::align_val_t(undefined(32))), std::align_val_t(32));
+    ::operator delete(::operator new(32, std::align_val_t(32)), std::align_val_t(undefined(32)));
+    ::operator delete[](::operator new[](32, std::align_val_t(32)), undefined(32), std::align_val_t(32));
     p = malloc(10);
     if (malloc_usable_size(undefined(p)) != 10) return 1;
     free(p);

@@ -329,6 +329,9 @@ DIFFERENCES: dict[str, Difference] = {
             total(4, 4),
         ),
     ),
+    "undefined_sizes": Difference(
+        "sizes and alignments given to delete are looked at since 3.22", own=_stored("undefined_sizes")
+    ),
     "odd_delete": Difference(
         "alignments given to delete are looked at since 3.22; as 3.27.1", own=_stored("odd_delete")
     ),
