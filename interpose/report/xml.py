@@ -90,6 +90,7 @@ class XmlWriter:
         """``write`` takes one or more whole lines with their ends."""
         self._write = write
         self.protocol = protocol
+        self._is_finished = False
 
     def _lines(self, lines: Iterable[str]) -> None:
         text = "\n".join(lines)
@@ -124,8 +125,10 @@ class XmlWriter:
         self._lines([*lines, ""])
 
     def finished(self, elapsed: str) -> None:
-        """The program has ended."""
-        self._lines(["", *render(_status("FINISHED", elapsed)), ""])
+        """The program has ended; said once."""
+        if not self._is_finished:
+            self._is_finished = True
+            self._lines(["", *render(_status("FINISHED", elapsed)), ""])
 
     def end(self) -> None:
         self._lines(["</valgrindoutput>", ""])

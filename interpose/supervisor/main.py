@@ -545,6 +545,8 @@ class Supervisor:
     def _finish_tool(self, status: int | None) -> int:
         """What is said at the end; the status to end with."""
         if self.descriptors is not None:
+            if self.xml_sink is not None:
+                self.xml_sink.finished(self.log.elapsed())
             self.descriptors.finish()
         result = self.tool.finish(status)
         if self._core_errors is not None:
