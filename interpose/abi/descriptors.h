@@ -25,7 +25,7 @@ struct ip_fd {
     uint64_t opened, closed;            /* when: from 1 on; 0: in a way that is not followed */
     int32_t domain;                     /* of a socket; -1: it is none */
     uint32_t name_bytes, peer_bytes;    /* struct sockaddr */
-    uint32_t path_bytes;                /* as the kernel names it, cut off at its end */
+    uint32_t path_bytes;                /* as the program or else the kernel names it, cut off at its end */
     uint64_t text;                      /* address of name, peer and path, one behind the other */
     uint64_t frames;                    /* of where it was opened, then, from limit on, where it was closed */
     uint32_t limit, n_opened, n_closed; /* frames */

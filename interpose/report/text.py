@@ -84,6 +84,10 @@ class RequestedText:
         self._text.message(*lines)
 
 
+_UNSPACED = frozenset({"FdBadClose", "FdBadUse"})
+"""Kinds without the empty line at the end, as Valgrind 3.27.1 has them."""
+
+
 class TextSink:
     """Prints errors as text; remembers their thread, because a header marks only changes of thread."""
 
@@ -96,7 +100,8 @@ class TextSink:
     def show(self, error: Error) -> None:
         """One error block (docs/spec/output.md section 3), whole."""
         begin, end = self.markers
-        lines = [*([begin] if begin else []), *self._body(error), "", *([end] if end else [])]
+        closing = [] if error.kind.xml in _UNSPACED else [""]
+        lines = [*([begin] if begin else []), *self._body(error), *closing, *([end] if end else [])]
         self.log.plain("\n".join(lines))
 
     def suppressed(self, error: Error) -> None:

@@ -37,7 +37,7 @@ class Descriptor:
     """One that is open, or was.
 
     :ivar stack: where it was opened; None if that is not known.
-    :ivar path: its file as the kernel names it, or "".
+    :ivar path: its file as the program named it, or else the kernel, or "".
     :ivar domain: of a socket, else -1.
     :ivar ends: a socket's addresses, as in reports.
     :ivar closed: where it was closed; None as long as it is open, or if that is not known.
@@ -54,14 +54,17 @@ class Descriptor:
     def title(self) -> str:
         """What it is, at the beginning of a report."""
         if self.domain < 0:
-            return f"file descriptor {self.number}:" + (f" {self.path}" if self.path.startswith("/") else "")
+            return f"file descriptor {self.number}:" + (f" {self.path}" if self.path else "")
         return f"{_family(self.domain)} socket {self.number}:" + (f" {self.ends}" if self.ends else "")
 
     def name(self) -> str:
         """What it was, in a sentence."""
         if self.domain < 0:
-            return self.path or "file"
-        return f"{_family(self.domain)} socket" + (f" {self.ends}" if self.ends else "")
+            return self.path or f"file descriptor {self.number}"
+        ends = self.ends
+        if ends.endswith(" <-> unbound"):  # as Valgrind 3.19 has it of open ones; this is 3.27's
+            ends = f"{ends[: -len('unbound')]}<unbound>"
+        return f"{_family(self.domain)} socket {self.number}:" + (f" {ends}" if ends else "")
 
 
 class Descriptors:

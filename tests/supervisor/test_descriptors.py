@@ -45,7 +45,6 @@ CLOSED_IN_MAIN = (
     "  open",
     "  file",
     "  main",
-    "",
 )
 
 
@@ -135,12 +134,12 @@ OPENERS = {
     "(dup3(fd, 60, O_CLOEXEC), close(fd), 60)": ("dup3", ": /dev/null"),
     "fcntl(fd, F_DUPFD, 20)": ("fcntl", ": /dev/null"),
     "fcntl(fd, F_DUPFD_CLOEXEC, 20)": ("fcntl", ": /dev/null"),
-    'creat("new", 0600)': ("creat", ": FOLDER/new"),
+    'creat("new", 0600)': ("creat", ": new"),
     'openat(AT_FDCWD, "/dev/zero", O_RDONLY)': ("openat", ": /dev/zero"),
     "epoll_create(1)": ("epoll_create", ":"),
     "eventfd(0, 0)": ("eventfd", ":"),
     "timerfd_create(CLOCK_MONOTONIC, 0)": ("timerfd_create", ":"),
-    'memfd_create("m", 0)': ("memfd_create", ": /memfd:m (deleted)"),
+    'memfd_create("m", 0)': ("memfd_create", ":"),
     "syscall(SYS_pidfd_open, getpid(), 0)": ("syscall", ":"),
     "syscall(SYS_pidfd_getfd, syscall(SYS_pidfd_open, getpid(), 0), fd, 0)": ("syscall", ": /dev/null"),
     'syscall(SYS_openat2, AT_FDCWD, "/dev/zero", (long[3]){0}, 24)': ("syscall", ": /dev/zero"),
@@ -198,7 +197,7 @@ def test_sockets_are_listed_with_their_addresses(tmp_path):
     )
     heads = [re.sub(r" \d+:", ":", line) for line in lines if line[:4] in ("Open", "File")]
     assert heads == [
-        "File descriptor: AF_INET socket <unbound> <-> unbound is already closed",
+        "File descriptor: AF_INET socket: <unbound> <-> <unbound> is already closed",
         "Open pf-16 socket:",
         "Open AF_INET socket: <unbound> <-> unbound",
         "Open AF_UNIX socket: <unknown>",
@@ -256,11 +255,11 @@ def test_a_number_is_what_it_was_given_to_last(tmp_path):
     program = build(tmp_path, body)
     result = run("-q", "--run-libc-freeres=no", "--track-fds=bad", program, cwd=tmp_path)
     lines = shown(result.stderr)
-    assert lines[0] == f"File descriptor 3: {tmp_path}/{'n' * 250} is already closed"
+    assert lines[0] == f"File descriptor 3: {'n' * 250} is already closed"
     at = lines.index(" Originally opened")
     assert lines[at + 1 : at + 11] == ["  open", *["  deep.0"] * 8, "  main"]
     again = lines.index("File descriptor 3: /dev/null is already closed")
-    assert lines[again + 3 : again + 11] == list(CLOSED_IN_MAIN)
+    assert lines[again + 3 :] == list(CLOSED_IN_MAIN)
 
 
 def test_numbers_that_are_closed_where_nobody_sees_it(tmp_path):
@@ -278,9 +277,9 @@ def test_numbers_that_are_closed_where_nobody_sees_it(tmp_path):
         """,
         "--track-fds=bad",
     )
-    heads = [line for line in lines if line.startswith("File")]
-    assert heads == ["File descriptor 3: /dev/null is already closed"] * 2
-    first = lines[: lines.index("")]
+    heads = [at for at, line in enumerate(lines) if line == "File descriptor 3: /dev/null is already closed"]
+    assert len(heads) == 2
+    first = lines[heads[0] : heads[1]]
     assert " Previously closed" not in first and " Originally opened" in first
 
 
@@ -581,5 +580,33 @@ def test_a_message_that_hands_on_what_is_closed(tmp_path):
         "  sendmmsg",
         "  pass",
         "  main",
-        "",
+    ]
+
+
+def test_files_have_the_names_that_the_program_opened_them_by(tmp_path):
+    """Whatever becomes of them; a copy has the kernel's of when it was made. As with Valgrind."""
+    body = r"""
+        mkdir("folder", 0700);
+        int folder = open("folder", O_DIRECTORY), file = openat(folder, "in", O_CREAT | O_RDWR, 0600);
+        open("./folder/../folder", O_DIRECTORY);
+        dup(file);
+        unlinkat(folder, "in", 0);
+        rename("folder", "other");
+        int gone = open("other", O_DIRECTORY), ends[2];
+        close(gone);
+        close(gone);
+        pipe(ends);
+        close(ends[0]);
+        close(ends[0]);
+    """
+    result = run("-q", "--tool=none", "--track-fds=yes", build(tmp_path, body), cwd=tmp_path)
+    heads = [line for line in shown(result.stderr) if line.startswith(("File", "Open"))]
+    assert heads == [
+        "File descriptor 7: other is already closed",
+        "File descriptor 7: file descriptor 7 is already closed",
+        "Open file descriptor 8:",
+        f"Open file descriptor 6: {tmp_path}/folder/in",
+        "Open file descriptor 5: ./folder/../folder",
+        "Open file descriptor 4: in",
+        "Open file descriptor 3: folder",
     ]

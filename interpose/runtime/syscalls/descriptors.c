@@ -50,7 +50,11 @@ static void describe(struct fd_text *t, int fd) {
     t->domain = -1;
     rt_snprintf(link, sizeof link, "/proc/thread-self/fd/%d", fd);
     long n = sys3(__NR_readlink, (long)link, (long)t->bytes, PATH);
-    if (n > 0) t->path_bytes = (u32)n;
+    /* What is no file in a folder has names of the kernel's own: pipe:[1], anon_inode:[eventfd], /memfd:x (deleted). */
+    static const char in_memory[] = "/memfd:";
+    u32 same = 0;
+    while (n > 0 && in_memory[same] && t->bytes[same] == (u8)in_memory[same]) same++;
+    if (n > 0 && t->bytes[0] == '/' && in_memory[same]) t->path_bytes = (u32)n;
 }
 
 /* The supervisor hears of an event, with its own numbers and data (abi/descriptors.h). */
@@ -89,21 +93,35 @@ static void misused(struct tstate *ts, enum ip_fd_event event, int fd) {
     if (s->r[0]) sys1(__NR_exit_group, (long)s->r[1]); /* --exit-on-first-error: the report is out */
 }
 
-static void note_here(struct tstate *ts, int fd,
+/* path: the program's, by which it was opened; 0: none. */
+static void note_here(struct tstate *ts, int fd, u64 path,
                       void (*note)(u32 files, int fd, const struct fd_text *, const struct fd_stack *)) {
     struct fd_text text;
     struct fd_stack where;
     describe(&text, fd);
+    long n = path && text.domain < 0 ? rt_strncpy_from((char *)text.bytes, path, PATH) : -1;
+    if (n > 0) text.path_bytes = (u32)n;
     look_where(ts, &where);
     note(rt_th(ts)->files, fd, &text, &where);
 }
 
 static int opened(struct tstate *ts, int fd) {
-    note_here(ts, fd, fd_note_opened);
+    note_here(ts, fd, 0, fd_note_opened);
     return fd;
 }
 
-static void closing(struct tstate *ts, int fd) { note_here(ts, fd, fd_note_closing); }
+/* Where the call has the path of what it opens. */
+static u64 path_of(long nr, const u64 args[6]) {
+    switch (nr) {
+    case __NR_open:
+    case __NR_creat: return args[0];
+    case __NR_openat:
+    case __NR_openat2: return args[1];
+    default: return 0;
+    }
+}
+
+static void closing(struct tstate *ts, int fd) { note_here(ts, fd, 0, fd_note_closing); }
 
 /* Every descriptor of the thread's, ours left out; false: the kernel does not list them. */
 static bool each_open(struct tstate *ts, void (*seen)(struct tstate *ts, int fd, void *to), void *to) {
@@ -270,6 +288,10 @@ long rt_fds_after(struct tstate *ts, long nr, const struct rt_syscall_info *info
     if (result == -EBADF) fd_each_sent(ts, nr, args, sent);
     if (nr == __NR_unshare && result == 0 && (args[0] & CLONE_FILES)) rt_th(ts)->files = rt_fds_copied(ts);
     if (has_address(nr, result)) changed(ts, (int)args[0], NULL);
-    if (result >= 0) result = fd_each_new(ts, nr, info, args, result, opened);
+    u64 path = path_of(nr, args);
+    if (result >= 0 && path)
+        note_here(ts, (int)result, path, fd_note_opened);
+    else if (result >= 0)
+        result = fd_each_new(ts, nr, info, args, result, opened);
     return result;
 }

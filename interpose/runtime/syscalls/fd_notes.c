@@ -152,6 +152,11 @@ static void closed_there(struct ip_fd *d, const u64 *frames, u32 n) {
     d->n_closed = n;
 }
 
+/* A file keeps the name by which it was opened, whatever has become of it; a socket may have got addresses. */
+static void describe_anew(struct ip_fd *d, const struct fd_text *t) {
+    if (d->state != IP_FD_OPEN || d->domain >= 0 || t->domain >= 0 || !d->path_bytes) describe_as(d, t);
+}
+
 void fd_note_inherited(u32 files, int fd, const struct fd_text *text) {
     change(true);
     struct ip_fd *d = note(files, fd);
@@ -177,13 +182,13 @@ void fd_note_opened(u32 files, int fd, const struct fd_text *text, const struct 
 void fd_note_closing(u32 files, int fd, const struct fd_text *text, const struct fd_stack *where) {
     change(true);
     struct ip_fd *d = note(files, fd);
+    describe_anew(d, text);
     if (d->state != IP_FD_OPEN) {
         d->opened = d->n_opened = 0;
         d->inherited = 0;
     }
     d->state = IP_FD_CLOSED;
     d->closed = ++clock;
-    describe_as(d, text);
     closed_there(d, where->frames, where->n);
     change(false);
 }
@@ -191,7 +196,7 @@ void fd_note_closing(u32 files, int fd, const struct fd_text *text, const struct
 void fd_note_changed(u32 files, int fd, const struct fd_text *text) {
     change(true);
     struct ip_fd *d = find(files, fd);
-    if (d && d->state == IP_FD_OPEN) describe_as(d, text);
+    if (d && d->state == IP_FD_OPEN) describe_anew(d, text);
     change(false);
 }
 
