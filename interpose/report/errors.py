@@ -327,7 +327,7 @@ class ErrorManager:
             return Outcome.HIDDEN
         if before is not None:
             before()
-        self._show(error)
+        self._show(error, counts=counts)
         return Outcome.SHOWN
 
     def count_unique(self, counts: bool) -> None:
@@ -366,11 +366,11 @@ class ErrorManager:
         self.sink.message("", which, *_GO_FIX)
         return True
 
-    def _show(self, error: Error) -> None:
+    def _show(self, error: Error, *, counts: bool = True) -> None:
         self.shown += 1
         self.sink.show(error)
         self._generate(error)
-        if self.options.exit_on_first_error and not self.must_exit:
+        if self.options.exit_on_first_error and counts and not self.must_exit:
             self.must_exit = True
             self.sink.message("", "Exit program on first error (--exit-on-first-error=yes)")
 

@@ -190,6 +190,14 @@ def test_exit_on_first_error():
     assert b.log.lines[-2:] == ["==1== ", "==1== Exit program on first error (--exit-on-first-error=yes)"]
 
 
+def test_what_is_shown_but_no_error_ends_nothing():
+    b = bench(exit_on_first_error=True, error_exitcode=9)
+    b.errors.report_unique(error(1), show=True, counts=False)
+    assert not b.errors.must_exit and b.errors.exit_status(3) == 3
+    b.errors.report_unique(error(2), show=True, counts=True)
+    assert b.errors.must_exit and b.errors.exit_status(3) == 9
+
+
 def test_exit_status():
     b = bench(error_exitcode=9)
     assert b.errors.exit_status(3) == 3

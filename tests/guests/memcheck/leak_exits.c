@@ -1,4 +1,4 @@
-/* The first leak that is shown is the last thing that is told, and decides the status.
+/* The first leak that is an error is the last thing that is told, and decides the status; others are told.
  * @options: --leak-check=full --exit-on-first-error=yes --error-exitcode=3 --show-leak-kinds=all */
 #include <stdlib.h>
 
