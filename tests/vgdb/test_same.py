@@ -250,7 +250,7 @@ who_points_at 0xffffffffffffffff
 
 def plain(text: str, pid: int) -> str:
     """What may differ, replaced."""
-    text = text.replace(f"{pid}", "PID")
+    text = re.sub(rf"(?<![0-9a-z]){pid}(?![0-9a-z])", "PID", text)  # not within a longer number
     # Of 3.27, where 3.19 is installed.
     text = text.replace("in new loss record", "in loss record").replace("[new|increased", "[increased")
     text = re.sub(r"calloc \((heap_stubs\.c:\d+|in [^)]*)\)", "calloc (in OBJECT)", text)
