@@ -256,6 +256,7 @@ def plain(text: str, pid: int) -> str:
     text = re.sub(r"calloc \((heap_stubs\.c:\d+|in [^)]*)\)", "calloc (in OBJECT)", text)
     text = re.sub(r"malloc \((heap_stubs\.c:\d+|in [^)]*)\)", "malloc (in OBJECT)", text)
     text = text.replace("heuristics new increased", "heuristics increased")
+    text = text.replace("v.info all_errors [also_suppressed] :", "v.info all_errors       :")
     text = re.sub(r"clone \(clone3?\.S:\d+\)", "clone (clone.S:N)", text)
     return re.sub(r"0[xX][0-9a-fA-F]+", lambda found: "0X" if found[0][1] == "X" else "0x", text)
 

@@ -147,7 +147,10 @@ _COMMANDS: tuple[Command, ...] = (
     Command("help", _help, (line("help [debug]", "monitor command help. With debug: + debugging commands"),)),
     Command("v.wait", _wait, (line("v.wait [<ms>]", "sleep <ms> (default 0) then continue"),)),
     Command(
-        "v.info all_errors", _all_errors, (line("v.info all_errors", "show all errors found so far"),), 2
+        "v.info all_errors",
+        _all_errors,
+        (line("v.info all_errors [also_suppressed]", "show all errors found so far"),),
+        2,
     ),
     Command("v.info last_error", _last_error, (line("v.info last_error", "show last error found"),), 4),
     Command(
