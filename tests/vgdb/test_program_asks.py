@@ -42,7 +42,8 @@ def said(engine, asks, *options) -> tuple[int, str]:
     words = [*engine, "-q", *options, str(asks), *COMMANDS]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     _, text = process.communicate(timeout=TIMEOUT)
-    text = text.replace("new|increased", "increased").replace(f"=={process.pid}==", "==PID==")
+    text = text.replace(f"=={process.pid}==", "==PID==").replace("new|increased", "increased")
+    text = text.replace("all_errors [also_suppressed] :", "all_errors       :")
     return process.returncode, text
 
 
