@@ -245,12 +245,13 @@ static u64 aligned(struct tstate *ts, u64 align, u64 size, int kind, int how, u6
     return allocate(ts, size, align, kind, false);
 }
 
-static void mismatched(struct tstate *ts, int kind, const char *pair, u64 addr, u64 given, u64 made, u32 i) {
+/* first, second: in the order of the message. */
+static void mismatched(struct tstate *ts, int kind, const char *pair, u64 addr, u64 first, u64 second, u32 i) {
     struct ip_error *e = rt_error_begin(ts, kind);
     rt_snprintf((char *)e->text, sizeof e->text, "%s", pair);
     e->addr = addr;
-    e->aux[0] = kind == IP_E_SIZE_MISMATCH ? given : made;
-    e->aux[1] = kind == IP_E_SIZE_MISMATCH ? made : given;
+    e->aux[0] = first;
+    e->aux[1] = second;
     e->aux[2] = i;
     rt_error_end(ts, e);
 }
@@ -269,14 +270,14 @@ static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 ali
     struct ip_heap_block b = i ? *heap_block(i) : (struct ip_heap_block){0};
     rt_unlock(&heap_lock);
     u64 made = b.align_log2 ? 1ull << b.align_log2 : 0;
-    bool odd = takes && (is_c ? align & (align - 1) : !align || align & (align - 1));
+    bool odd = takes && ((!is_c && !align) || align & (align - 1));
     bool other_size = i && sized && size != b.size;
     bool other_alignment = i && (takes ? align != made : !is_c && (sized ? b.kind == kind && made > 16 : made));
     if (odd && (is_c || !sized)) bad_alignment(ts, IP_E_ALIGN, align, size, is_c ? c_alignment : new_alignment);
     if (is_c && takes && !odd && align && size % align)
         bad_alignment(ts, IP_E_SIZE_ALIGN, align, size, " (size should be a multiple of alignment)");
     if (other_size && !is_c) mismatched(ts, IP_E_SIZE_MISMATCH, pair, addr, size, b.size, i);
-    if (other_alignment) mismatched(ts, IP_E_ALIGN_MISMATCH, pair, addr, align, made, i);
+    if (other_alignment) mismatched(ts, IP_E_ALIGN_MISMATCH, pair, addr, made, align, i);
     if (other_size && is_c) mismatched(ts, IP_E_SIZE_MISMATCH, pair, addr, size, b.size, i);
     if (odd && !is_c && sized) bad_alignment(ts, IP_E_ALIGN, align, size, new_alignment);
 }

@@ -148,6 +148,8 @@ bool rt_call_is_unwrapped(struct tstate *ts);
  * deep; silent: no errors are reported until then.  rt_call_return: the guest jumped to the magic return address. */
 #define RT_CALL_RETURN 0x7fdf0000ull
 
+#define RT_SYSCALL_BYTES 0x050f /* the instruction, read as a number of two bytes */
+
 /* ---- the tables of translations, for the channel */
 /* Forget fast-table entries (all of them). */
 void rt_flush_fast(void);

@@ -65,12 +65,9 @@ static bool of_two(const struct vx *x, u64 a, u64 b, unsigned es, u64 *v) {
 }
 
 /* Of one source, and a count. */
-static bool of_one(const struct vx *x, u64 a, u64 count, unsigned es, u64 *v) {
-    if (x->r->cls == V_ABS)
-        *v = number(a, es) < 0 ? -a : a;
-    else
-        *v = vx_shifted(a, es, count, x->r->q);
-    return true;
+static u64 of_one(const struct vx *x, u64 a, u64 count, unsigned es) {
+    if (x->r->cls == V_ABS) return number(a, es) < 0 ? -a : a;
+    return vx_shifted(a, es, count, x->r->q);
 }
 
 bool vx_compute(struct vx *x) {
@@ -100,7 +97,10 @@ bool vx_compute(struct vx *x) {
     }
     for (unsigned i = 0; i < x->w; i += es) {
         u64 a = vx_get(av + i, es);
-        if (!(one ? of_one(x, a, count, es, &v) : of_two(x, a, vx_get(bv + i, es), es, &v))) return false;
+        if (one)
+            v = of_one(x, a, count, es);
+        else if (!of_two(x, a, vx_get(bv + i, es), es, &v))
+            return false;
         vx_put(x->value + i, es, v);
     }
     return true;

@@ -112,7 +112,7 @@ static u64 mix(u64 h, u64 x) {
 
 static bool is_behind_syscall(u64 pc) {
     u16 insn;
-    return rt_copy_from(&insn, pc - sizeof insn, sizeof insn) == 0 && insn == 0x050f;
+    return rt_copy_from(&insn, pc - sizeof insn, sizeof insn) == 0 && insn == RT_SYSCALL_BYTES;
 }
 
 /* What makes two errors the same: kind, size, name and the first frames; never

@@ -16,8 +16,7 @@
 #define CORE_SIGNALS                                                                                                   \
     (SIG_BIT(3) | SIG_SYNC | SIG_BIT(SIG_ABRT) | SIG_BIT(24) /* XCPU */ | SIG_BIT(25) /* XFSZ */ |                     \
      SIG_BIT(31) /* SYS */)
-#define SYSCALL_BYTES 0x050f
-#define TRIES         400
+#define TRIES 400
 
 _Static_assert(__builtin_offsetof(struct sig_frame, uc.mc.flags) == 184, "FRAME_FLAGS, signal_asm.S");
 void sig_become_guest(const struct sig_frame *frame, u64 fs, u64 gs) RT_NORETURN; /* signal_asm.S */
@@ -55,10 +54,10 @@ static bool open_code(u64 at, int prot) {
 static struct pose find_place(struct tstate *ts) {
     u64 pc = rt_pc(ts->pc);
     struct pose p = {0};
-    if (rt_copy_from(&p.before, pc, 2) == 0 && p.before == SYSCALL_BYTES) {
+    if (rt_copy_from(&p.before, pc, 2) == 0 && p.before == RT_SYSCALL_BYTES) {
         if (open_code(pc, PROT_READ | PROT_EXEC)) p.at = pc;
     } else if (rt_copy_from(&p.before, pc - 2, 2) == 0) {
-        u16 insn = SYSCALL_BYTES;
+        u16 insn = RT_SYSCALL_BYTES;
         if (p.before != insn) {
             if (!open_code(pc - 2, PROT_READ | PROT_WRITE) || rt_copy_to(pc - 2, &insn, 2) != 0) return p;
             p.written = true;

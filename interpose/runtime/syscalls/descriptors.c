@@ -51,10 +51,17 @@ static void describe(struct fd_text *t, int fd) {
     rt_snprintf(link, sizeof link, "/proc/thread-self/fd/%d", fd);
     long n = sys3(__NR_readlink, (long)link, (long)t->bytes, PATH);
     /* What is no file in a folder has names of the kernel's own: pipe:[1], anon_inode:[eventfd], /memfd:x (deleted). */
-    static const char in_memory[] = "/memfd:";
-    u32 same = 0;
-    while (n > 0 && in_memory[same] && t->bytes[same] == (u8)in_memory[same]) same++;
-    if (n > 0 && t->bytes[0] == '/' && in_memory[same]) t->path_bytes = (u32)n;
+    if (n > 0 && t->bytes[0] == '/' && (n < 7 || rt_strncmp((char *)t->bytes, "/memfd:", 7) != 0))
+        t->path_bytes = (u32)n;
+}
+
+/* What the program has opened by that path; false: it cannot be read, or is none. */
+static bool describe_opened(struct fd_text *t, u64 path) {
+    long n = path ? rt_strncpy_from((char *)t->bytes, path, PATH) : 0;
+    t->domain = -1;
+    t->name_bytes = t->peer_bytes = 0;
+    t->path_bytes = n > 0 ? (u32)n : 0;
+    return n > 0;
 }
 
 /* The supervisor hears of an event, with its own numbers and data (abi/descriptors.h). */
@@ -98,9 +105,7 @@ static void note_here(struct tstate *ts, int fd, u64 path,
                       void (*note)(u32 files, int fd, const struct fd_text *, const struct fd_stack *)) {
     struct fd_text text;
     struct fd_stack where;
-    describe(&text, fd);
-    long n = path && text.domain < 0 ? rt_strncpy_from((char *)text.bytes, path, PATH) : -1;
-    if (n > 0) text.path_bytes = (u32)n;
+    if (!describe_opened(&text, path)) describe(&text, fd);
     look_where(ts, &where);
     note(rt_th(ts)->files, fd, &text, &where);
 }

@@ -18,10 +18,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from dataclasses import replace
-    from typing import NamedTuple
+    from typing import NamedTuple, TypeVar
 
     from interpose.supervisor.main import Supervisor
     from interpose.supervisor.mappings import Mapping
+
+    Found = TypeVar("Found", Variable, StackPosition)
 else:
     from interpose.records import NamedTuple, replace
 
@@ -103,9 +105,7 @@ class ClientSpace:
             if thread.lo <= addr < thread.hi:
                 slots = self.return_slots(thread)
                 found = variable_at(self._supervisor, thread, slots, addr)
-                if found is None or found.frame is None or thread.tid != tid:
-                    return found
-                return replace(found, frame=max(found.frame - self._hidden(thread, slots), 0))
+                return found and self._as_shown(found, thread, tid)
         place = self._supervisor.symbolizer.variable_at(addr)
         return Variable(*place) if place is not None else None
 
@@ -176,10 +176,7 @@ class ClientSpace:
         threads = self.threads()
         for thread in threads:
             if position := self._position(thread, addr):
-                if position.frame is None or thread.tid != tid:
-                    return position
-                hidden = self._hidden(thread, self.return_slots(thread))
-                return replace(position, frame=max(position.frame - hidden, 0))
+                return self._as_shown(position, thread, tid)
         mapping = self._reader.mapping_at(addr)
         if mapping is not None and not mapping.prot:
             for thread in threads:
@@ -187,12 +184,15 @@ class ClientSpace:
                     return StackPosition(thread.tid, below_sp=thread.sp - addr, in_guard=True)
         return None
 
-    def _hidden(self, thread: ThreadStack, slots: Sequence[tuple[int, int]]) -> int:
-        """How many innermost frames its errors do not show: frames count without them there."""
+    def _as_shown(self, found: Found, thread: ThreadStack, tid: int) -> Found:
+        """With its frame's number as in an error of thread ``tid``, whose own stack may begin further out."""
         from interpose.supervisor.stacktrace import guest_pc
 
-        stack = (guest_pc(thread.pc), *[ret - 1 for _, ret in slots[: lib.IP_FRAMES_OF_CALL + 1]])
-        return self._supervisor.resolver.hidden(stack)
+        if found.frame is None or thread.tid != tid:
+            return found
+        inner: list[int] = [ret - 1 for _, ret in self.return_slots(thread)[: lib.IP_FRAMES_OF_CALL + 1]]
+        hidden = self._supervisor.resolver.hidden((guest_pc(thread.pc), *inner))
+        return replace(found, frame=max(found.frame - hidden, 0))
 
     def _position(self, thread: ThreadStack, addr: int) -> StackPosition | None:
         """Where an address is on one of a thread's stacks."""
