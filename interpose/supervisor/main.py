@@ -536,6 +536,7 @@ class Supervisor:
         if self.hooks is not None:
             self.hooks.tell_unbound()
         self._warn_of_disabled_errors(slot.a[6])
+        self.tool.ends(slot.tid_guest, by_signal=False)
         status = self._finish_tool(slot.a[0] & 0xFF)
         self.tell_end("exit", code=status & 0xFF)
         if self.debugger_or_none is not None:
@@ -578,7 +579,7 @@ class Supervisor:
     def _end_by_signal(self, slot: Any) -> int:
         from interpose.supervisor.fatal import report_signal
 
-        self.tool.dies(slot.tid_guest)
+        self.tool.ends(slot.tid_guest, by_signal=True)
         report_signal(self, slot)
         self._warn_of_disabled_errors(slot.a[6])
         status = self._finish_tool(None)

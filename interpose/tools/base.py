@@ -141,8 +141,8 @@ class BaseTool:
                 "what ran of the rest is missing"
             )
 
-    def dies(self, tid: int) -> None:
-        """A signal is about to end the program in this thread; the end is reported next."""
+    def ends(self, tid: int, *, by_signal: bool) -> None:
+        """The program is about to end, in this thread, by its exit or a signal; the end is reported next."""
 
     def fatal(self, lines: Sequence[str], slot: Any) -> None:
         """The program is about to die by a signal."""

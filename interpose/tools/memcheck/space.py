@@ -49,6 +49,14 @@ class ThreadStack(NamedTuple):
     call_stack: tuple[int, int]
 
 
+class EndedThread(NamedTuple):
+    """The thread that ends the program: nobody uses its registers any more, so no block hangs on them but
+    on those that are ``kept``, by number."""
+
+    tid: int
+    kept: tuple[int, ...]
+
+
 class ClientSpace:
     """Answers :class:`addrinfo.AddressSpace` and :class:`leak.LeakMemory` for a supervisor's client."""
 
@@ -56,9 +64,7 @@ class ClientSpace:
         self._supervisor = supervisor
         self._reader = reader
         self.redzone = redzone
-        self.dying = 0
-        """The thread whose signal ends the program: nobody uses its registers any more, so no block hangs
-        on them."""
+        self.ended: EndedThread | None = None
 
     def forget(self) -> None:
         """The client ran."""
@@ -298,9 +304,8 @@ class ClientSpace:
         return [
             value
             for thread in self.threads()
-            if thread.tid != self.dying
-            for value, defined in zip(thread.registers, thread.defined, strict=True)
-            if defined
+            for number, (value, defined) in enumerate(zip(thread.registers, thread.defined, strict=True))
+            if defined and (self.ended is None or thread.tid != self.ended.tid or number in self.ended.kept)
         ]
 
     def is_gone(self) -> bool:

@@ -27,7 +27,7 @@ from .heap import AllocKind
 from .loss import LeakOptions, LeakReporter
 from .options import LEAK_KINDS, OLD_GCC_SLACK
 from .reader import NOT_KEPT, HeapReader
-from .space import ClientSpace
+from .space import ClientSpace, EndedThread
 from .summary import EndOptions, HeapEnd, finish, heap_totals
 
 TYPE_CHECKING = False
@@ -381,8 +381,11 @@ class Tool(BaseTool):
             return []
         return self._write_tree(core.xtree_memory_file, "memory", self.memory_tree())
 
-    def dies(self, tid: int) -> None:
-        self.space.dying = tid
+    def ends(self, tid: int, *, by_signal: bool) -> None:
+        # Valgrind has these two on the program's stack while it calls what releases libraries' memory.
+        called = self.config.core.run_libc_freeres or self.config.core.run_cxx_freeres
+        kept = (lib.IP_RBX, lib.IP_RBP) if called and not by_signal else ()
+        self.space.ended = EndedThread(tid, kept)
 
     def finish(self, status: int | None) -> int:
         self.space.forget()
