@@ -23,7 +23,7 @@ from interpose.elf.linetable import OFFSET_SIZED, LineProgram
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import NamedTuple
 
     from interpose.elf.dies import Die
@@ -85,6 +85,15 @@ class Abbreviation(NamedTuple):
     fixed_size: int | None
 
 
+_Ranges = tuple[list[int], list[tuple[int, int, int]]]
+"""Starts, in order, and for each (start, end, offset of the unit), at link-time addresses."""
+
+
+def _sorted(ranges: Iterable[tuple[int, int, int]]) -> _Ranges:
+    rows = sorted(ranges)
+    return [start for start, _, _ in rows], rows
+
+
 class DebugInfo:
     """The DWARF sections of an image that is, or belongs to, a mapped object."""
 
@@ -109,7 +118,11 @@ class DebugInfo:
 
     def unit_at(self, address: int) -> Unit | None:
         """The compilation unit that holds the link-time `address`."""
-        starts, ranges = self._ranges
+        unit = self._unit_in(self._listed_ranges, address)
+        return unit if unit is not None else self._unit_in(self._other_ranges, address)
+
+    def _unit_in(self, table: _Ranges, address: int) -> Unit | None:
+        starts, ranges = table
         index = bisect_right(starts, address) - 1
         # A range may lie inside another one (hot and cold parts), so look a little further back.
         for start, end, offset in reversed(ranges[max(0, index - 3) : index + 1]):
@@ -228,14 +241,21 @@ class DebugInfo:
         return found
 
     @cached_property
-    def _ranges(self) -> tuple[list[int], list[tuple[int, int, int]]]:
-        ranges = self._ranges_of_aranges()
-        listed = {offset for _, _, offset in ranges}
-        if not listed:
-            for unit in self.units():
-                ranges += [(start, end, unit.offset) for start, end in unit.ranges() if end > start]
-        ranges.sort()
-        return [start for start, _, _ in ranges], ranges
+    def _listed_ranges(self) -> _Ranges:
+        return _sorted(self._ranges_of_aranges())
+
+    @cached_property
+    def _other_ranges(self) -> _Ranges:
+        """Of units that .debug_aranges does not list: clang makes none, gcc and assemblers do."""
+        listed = {offset for _, _, offset in self._listed_ranges[1]}
+        others = (self.unit(offset) for offset in self._unit_offsets if offset not in listed)
+        return _sorted(
+            (start, end, unit.offset)
+            for unit in others
+            if unit is not None
+            for start, end in unit.ranges()
+            if end > start
+        )
 
     def _ranges_of_aranges(self) -> list[tuple[int, int, int]]:
         ranges: list[tuple[int, int, int]] = []

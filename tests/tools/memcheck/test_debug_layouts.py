@@ -86,6 +86,20 @@ def test_shared_entries(tmp_path: Path, compiler: str, options: str) -> None:
     assert "(optimised.c:32)" in report(interpose(), program)
 
 
+def test_units_that_are_not_listed(tmp_path: Path) -> None:
+    """Beside one that is: clang makes no .debug_aranges, gcc and assemblers do."""
+    (tmp_path / "listed.c").write_text("int listed;\nint get(void) { return listed; }\n")
+    program = build(
+        tmp_path,
+        "gcc -g -c",
+        "objcopy -R .debug_aranges x x.o",
+        "gcc -g -c listed.c",
+        "gcc listed.o x.o -o x",
+    )
+    assert b".debug_aranges" in program.read_bytes()
+    check_program(program)
+
+
 def test_debug_link(tmp_path: Path) -> None:
     commands = "objcopy --only-keep-debug x x.dbg", "strip -g x", "objcopy --add-gnu-debuglink=x.dbg x"
     check_program(build(tmp_path, "gcc -g", *commands))
