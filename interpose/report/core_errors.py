@@ -35,6 +35,7 @@ def error_options(config: Config) -> ErrorOptions:
         show_error_list=core.show_error_list,
         gen_suppressions=core.gen_suppressions,
         verbosity=core.verbosity,
+        xml=core.xml,
     )
 
 

@@ -103,6 +103,7 @@ class ErrorOptions:
     show_error_list: str = "no"
     gen_suppressions: str = "no"
     verbosity: int = 1
+    xml: bool = False
 
     def lists_errors(self) -> bool:
         """Whether the list at the end is wanted (the option table makes ``-v`` and XML imply it)."""
@@ -380,11 +381,12 @@ class ErrorManager:
         # Of errors that now count as one, the one seen last takes what follows.
         for error in sorted(self._recorded, key=lambda error: error.last_seen):
             self._index[error.key(self.frames)] = error
-        self.sink.message(
-            "",
-            f"More than {FEWER_FRAMES_AFTER} errors detected.  Subsequent errors",
-            "will still be recorded, but in less detail than before.",
-        )
+        if not self.options.xml:  # with a document Valgrind does not say so in its log either
+            self.sink.message(
+                "",
+                f"More than {FEWER_FRAMES_AFTER} errors detected.  Subsequent errors",
+                "will still be recorded, but in less detail than before.",
+            )
 
     def _generate(self, error: Error) -> None:
         wanted = self.options.gen_suppressions

@@ -117,6 +117,14 @@ def test_many_contexts_without_limit(program: Path) -> None:
     assert text.count("Invalid write") == 3000 and summary(text) == (9000, 3000)
 
 
+def test_many_contexts_in_a_document(program: Path, tmp_path: Path) -> None:
+    """It has them all, and the log says nothing of less detail, as under Valgrind."""
+    document, log = tmp_path / "errors.xml", tmp_path / "log"
+    report(program, "p", 1, "--xml=yes", f"--xml-file={document}", f"--log-file={log}")
+    assert document.read_text().count("<error>") == 3000
+    assert "More than" not in log.read_text()
+
+
 def test_many_stacks_of_few_contexts(program: Path) -> None:
     """Stacks that differ in outer frames only are repetitions, however many."""
     text = report(program, "t", 15, "--num-callers=50")
