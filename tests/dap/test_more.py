@@ -353,7 +353,8 @@ def test_values_in_the_console(client: Client, program: Path) -> None:
 
 def test_a_client_of_the_python_package(program: Path, tmp_path: Path) -> None:
     """dap-python reads messages by types of its own (its stops have texts for numbers of breakpoints)."""
-    dap = pytest.importorskip("dap", reason="dap-python is not installed")
+    # Not "dap": that is this folder, too.
+    dap = pytest.importorskip("dap.client", reason="dap-python is not installed")
     client = dap.Client("interpose")
 
     class Handler(type(client.handler)):  # type: ignore[misc]
