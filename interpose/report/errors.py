@@ -64,6 +64,8 @@ class Error:
     tid: int
     what: tuple[str, ...]
     stack: Stack | None
+    inner: Stack = ()
+    """What is left out before the stack (:meth:`StackResolver.of_call`)."""
     thread_name: str | None = None
     extra: Hashable = None
     """What two errors must agree in beside kind and stack to be one."""
@@ -345,8 +347,12 @@ class ErrorManager:
         """The entry that matches; frames are looked up only if some entry is of this kind at all."""
         if not self.suppressions.concern(error):
             return None
-        frames = self.resolver.all_frames(error.stack or ())
-        return self.suppressions.match(error, frames, self.resolver.options.num_callers)
+        stack, most = error.stack or (), self.resolver.options.num_callers
+        found = self.suppressions.match(error, self.resolver.all_frames(stack), most)
+        if found is None and error.inner:
+            # Valgrind up to 3.24 has these frames, and so have suppressions that it made.
+            found = self.suppressions.match(error, self.resolver.all_frames(error.inner + stack), most)
+        return found
 
     def _number(self, error: Error) -> None:
         error.unique = self._next_unique

@@ -230,10 +230,12 @@ class StackResolver:
             ips = tuple(merge_cycles(ips, self.options.merge_recursive))
         return ips[: self.options.num_callers]
 
-    def of_call(self, raw: Sequence[int]) -> Stack:
-        """The stack of a raw trace that may end in a system call, less the C library's for cancellation."""
+    def of_call(self, raw: Sequence[int]) -> tuple[Stack, Stack]:
+        """The stack of a raw trace that may end in a system call, in two: what the C library has for its
+        cancellation, and the rest."""
         stack = self.normalise(raw)
-        return stack[self.hidden(stack) :]
+        count = self.hidden(stack)
+        return stack[:count], stack[count:]
 
     def hidden(self, stack: Stack) -> int:
         """How many innermost frames are the C library's, for cancellation of a system call; never all."""

@@ -135,7 +135,7 @@ class Descriptors:
 
     def _normal(self, frames: Sequence[int]) -> Stack:
         """The program counter is behind the system call, as in other reports."""
-        return self._supervisor.resolver.of_call(((frames[0] & lib.IP_KEY_PC) + 2, *frames[1:]))
+        return self._supervisor.resolver.of_call(((frames[0] & lib.IP_KEY_PC) + 2, *frames[1:]))[1]
 
     def _told(self, slot: Any) -> Stack | None:
         """Of the thread that tells."""

@@ -430,11 +430,13 @@ def build_error(
     """The error of a record, and the function that yields its address description and origin when asked."""
     row = KINDS[record.kind]
     suppression = row.suppression(record) if callable(row.suppression) else row.suppression
+    inner, stack = resolver.of_call(record.frames)
     error = Error(
         kind=_kind(row.xml, suppression),
         tid=tid,
         what=(row.what(record),),
-        stack=resolver.of_call(record.frames),
+        stack=stack,
+        inner=inner,
         thread_name=thread_name,
         extra=(record.kind, row.extra(record)),
         suppression_extra=row.supp_extra(record),

@@ -81,6 +81,16 @@ def test_errors_begin_with_the_function_that_was_called(program: Path) -> None:
     assert "in frame #1, created by main" in report
 
 
+def test_suppressions_with_these_frames(program: Path, tmp_path: Path) -> None:
+    """Valgrind 3.24 has them with a C library that has, as on Debian 13."""
+    (tmp_path / "newer.supp").write_text(
+        "{\n newer\n Memcheck:Param\n write(buf)\n fun:__internal_syscall_cancel\n fun:__syscall_cancel\n"
+        " fun:put\n fun:one\n ...\n}\n"
+    )
+    left = _report(program, f"--suppressions={tmp_path}/newer.supp")
+    assert left.count("Syscall param write(buf)") == 1
+
+
 def test_suppressions_begin_there(program: Path, tmp_path: Path) -> None:
     """Those that were written before the C library had these frames match, and new ones have none of them."""
     written = _report(program, "--gen-suppressions=all")
