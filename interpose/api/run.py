@@ -378,11 +378,12 @@ class Running:
         """End all processes; :meth:`finish` returns when they are gone."""
         with self._lock:
             self._cancelled = True
-            if self._control >= 0:
+            # It is nobody else's before the first call: a signal's handler may cancel within any of them.
+            control, self._control = self._control, -1
+            if control >= 0:
                 with contextlib.suppress(OSError):
-                    os.write(self._control, b"k")
-                os.close(self._control)
-                self._control = -1
+                    os.write(control, b"k")
+                os.close(control)
 
     def close(self) -> None:
         """Nothing is left after this."""

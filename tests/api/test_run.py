@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import interpose
+from interpose.api.run import Running
 from interpose.errors import InterposeError, OptionError
 from interpose.formats import callgrind, report
 
@@ -365,6 +366,25 @@ def test_interrupts_in_a_row_leave_nothing(tmp_path: Path) -> None:
     caller = subprocess.run([sys.executable, "-c", script], env=environ, timeout=60)
     assert caller.returncode == 9
     assert running(mark) == []
+
+
+def test_an_interrupt_within_the_cancelling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal's handler cancels while the cancelling before it writes: the pipe is closed once."""
+    began = Running(["/bin/sleep", "1000"], "none", {"stdin": subprocess.DEVNULL})
+    write, within = os.write, []
+
+    def interrupted(fd: int, data: bytes) -> int:
+        if not within:
+            within.append(fd)
+            began.cancel()
+        return write(fd, data)
+
+    monkeypatch.setattr(os, "write", interrupted)
+    try:
+        began.cancel()
+        assert within
+    finally:
+        began.close()
 
 
 def test_async(program: str) -> None:
