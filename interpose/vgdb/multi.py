@@ -140,8 +140,8 @@ class Multi:
             except ValueError:
                 self._reply(b"E16")
         elif content in (b"!", b"D") or content.startswith(
-            (b"vKill", b"H", b"QPassSignals", b"QProgramSignals", b"qRcmd,")
-        ):
+            (b"vKill", b"H", b"QPassSignals", b"QProgramSignals", b"QThreadEvents", b"qRcmd,")
+        ):  # an empty answer to what is announced is a "protocol error" to gdb, which then ends its run
             self._reply(OK)
         elif content == b"?":
             self._reply(_ENDED)

@@ -132,6 +132,16 @@ def test_garbage_is_no_traceback(tmp_path, data) -> None:
     assert b"Traceback" not in done.stderr
 
 
+def test_what_is_announced_is_known_before_a_program_and_after_it(tmp_path) -> None:
+    """gdb 18 sends QThreadEvents with each order to go on, to a program that is gone, too."""
+    words = [*OURS, f"--vgdb-prefix={tmp_path}/p", "--multi"]
+    packets = (b"QStartNoAckMode", b"qSupported:multiprocess+", b"QPassSignals:", b"QThreadEvents:0")
+    asked = b"".join(b"$%b#%02x" % (each, sum(each) & 0xFF) for each in packets)
+    said = subprocess.run(words, input=asked, capture_output=True, timeout=TIMEOUT).stdout
+    assert b"QThreadEvents+" in said and b"QPassSignals+" in said
+    assert said.count(b"$OK#9a") == 3 and b"$#00" not in said
+
+
 def test_a_gdb_that_is_killed_takes_the_program_along(leaky, tmp_path) -> None:
     relay = [*OURS, f"--vgdb-prefix={tmp_path}/p", "--multi", "--vargs", "-q", "--tool=none"]
     process = subprocess.Popen(
