@@ -5,6 +5,10 @@ namespace, and from its version 2 on the next namespace (``dlmopen``); see ``<li
 document is that of "Library List Format for SVR4 Targets" of GDB's manual. All of it is read from the
 program's memory, and may be anything.
 
+The kernel's vdso is left out, which gdb knows by the auxiliary vector: gdb drops that entry only where it can
+read the program's list of mappings, says else that it cannot find the file, and its version 18 then ends with
+an internal error at ``info sharedlibrary`` of a program with several namespaces.
+
 Before them stands the image of the functions that replace the program's, which no list has: without its names
 and unwind tables a debugger could not tell who called the function that it is in.
 """
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 else:
     from interpose.records import NamedTuple
 
-_AT_PHDR, _AT_PHENT, _AT_PHNUM = 3, 4, 5
+_AT_PHDR, _AT_PHENT, _AT_PHNUM, _AT_SYSINFO_EHDR = 3, 4, 5, 33
 _PT_DYNAMIC, _PT_PHDR = 2, 6
 _DT_NULL, _DT_DEBUG = 0, 21
 _PROGRAM_HEADER = struct.Struct(
@@ -56,16 +60,18 @@ def document(client: Client, auxv: bytes, annex: bytes, own: Own | None = None) 
     words = dict(part.partition(b"=")[::2] for part in annex.split(b";") if part)
     start, previous = int(words.get(b"start", b"0"), 16), int(words.get(b"prev", b"0"), 16)
     lines = []
+    vdso = _entries(auxv).get(_AT_SYSINFO_EHDR, 0)
+    hidden = _dynamic(client, vdso) if vdso else 0
     main = first = 0
     if start:
         debug = int(words.get(b"lmid", b"0"), 16)
-        lines = [_library(*found) for found in _maps(client, start, previous, debug)]
+        lines = [_library(*found, hidden) for found in _maps(client, start, previous, debug)]
     else:
         for at, (debug, head) in enumerate(_namespaces(client, auxv)):
             found = list(_maps(client, head, 0, debug))
             if at == 0 and found:
                 main, first = found.pop(0)[0], debug
-            lines += [_library(*one) for one in found]
+            lines += [_library(*one, hidden) for one in found]
         if own is not None and (main or not debug_field(client, auxv)):
             # First: gdb takes the last one for the program's newest.
             lines.insert(0, _library(own.base, own.path, own.base, _dynamic(client, own.base), first))
@@ -73,8 +79,9 @@ def document(client: Client, auxv: bytes, annex: bytes, own: Own | None = None) 
     return f'<library-list-svr4 version="1.0"{program}>{"".join(lines)}</library-list-svr4>'.encode()
 
 
-def _library(at: int, name: str, base: int, dynamic: int, debug: int) -> str:
-    if not name:
+def _library(at: int, name: str, base: int, dynamic: int, debug: int, hidden: int = 0) -> str:
+    """:param hidden: the dynamic section of an image that is not to be listed, or 0."""
+    if not name or (hidden and dynamic == hidden):
         return ""
     places = f'lm="{at:#x}" l_addr="{base:#x}" l_ld="{dynamic:#x}" lmid="{debug:#x}"'
     return f"<library name={quoteattr(name)} {places}/>"
@@ -120,9 +127,14 @@ def _namespaces(client: Client, auxv: bytes) -> Iterator[tuple[int, int]]:
         at = _word(client, at + _R_DEBUG.size) if version >= 2 else 0
 
 
+def _entries(auxv: bytes) -> dict[int, int]:
+    """The auxiliary vector's values by type."""
+    return dict(struct.iter_unpack("<QQ", auxv[: len(auxv) // 16 * 16]))
+
+
 def debug_field(client: Client, auxv: bytes) -> int:
     """Where the program's dynamic section has the address of ``r_debug``, which may be 0; 0: it has none."""
-    entries = dict(struct.iter_unpack("<QQ", auxv[: len(auxv) // 16 * 16]))
+    entries = _entries(auxv)
     headers, number = entries.get(_AT_PHDR, 0), entries.get(_AT_PHNUM, 0)
     if not headers or entries.get(_AT_PHENT) != _PROGRAM_HEADER.size or not 0 < number < _MOST:
         return 0

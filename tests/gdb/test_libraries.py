@@ -100,6 +100,21 @@ def test_image_of_ours() -> None:
     assert b'l_ld="0x0"' in document(Memory(), b"", b"", own)
 
 
+def test_vdso() -> None:
+    """gdb has it from the auxiliary vector and would not find its file."""
+    m = memory()
+    m.put(0x7000 + 32, "<Q", 0x80)
+    m.put(0x7000 + 54, "<HH", 56, 1)
+    m.put(0x7080, "<IIQQQQQQ", 2, 4, 0, 0x300, 0, 48, 48, 8)
+    m.put(MAPS + 0x100 + 16, "<Q", 0x7300)
+    auxv = struct.pack("<2Q", 33, 0x7000) + AUXV
+    assert names(m) == ["/a&<\"'", "/b\ufffd??", "/c"]
+    assert names(m, auxv=auxv) == ["/b\ufffd??", "/c"]
+    assert names(m, b"start=4100;prev=4000", auxv) == ["/b\ufffd??"]
+    wrong = struct.pack("<2Q", 33, 0x7010) + AUXV
+    assert names(m, auxv=wrong) == names(m)
+
+
 def test_lists_without_an_end() -> None:
     m = memory()
     m.put(MAPS + 0x200 + 24, "<Q", MAPS + 0x100)

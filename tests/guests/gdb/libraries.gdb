@@ -1,4 +1,5 @@
-# the list by the server's own reading of the dynamic linker's
+# the list by the server's own reading of the dynamic linker's; without the vdso, for which there is no file
+#! linux-vdso
 info sharedlibrary
 #: 0x.* Yes .*/ld-linux
 echo == at the start\n
