@@ -253,8 +253,8 @@ def plain(text: str, pid: int) -> str:
     text = re.sub(rf"(?<![0-9a-z]){pid}(?![0-9a-z])", "PID", text)  # not within a longer number
     # Of 3.27, where 3.19 is installed.
     text = text.replace("in new loss record", "in loss record").replace("[new|increased", "[increased")
-    text = re.sub(r"calloc \((heap_stubs\.c:\d+|in [^)]*)\)", "calloc (in OBJECT)", text)
-    text = re.sub(r"malloc \((heap_stubs\.c:\d+|in [^)]*)\)", "malloc (in OBJECT)", text)
+    place = r"\b(malloc|calloc) \((?:(?:heap_stubs|vg_replace_malloc)\.c:\d+|in [^)]*)\)"
+    text = re.sub(place, r"\1 (in OBJECT)", text)
     text = text.replace("heuristics new increased", "heuristics increased")
     text = text.replace("v.info all_errors [also_suppressed] :", "v.info all_errors       :")
     text = re.sub(r"clone \(clone3?\.S:\d+\)", "clone (clone.S:N)", text)

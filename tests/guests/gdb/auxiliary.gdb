@@ -10,7 +10,7 @@ print argc
 #: = 1
 print *argv
 #: auxiliary
-print (char *)getenv("OWN")
+print get("OWN")
 #: "value"
 info program
 continue

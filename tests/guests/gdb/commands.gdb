@@ -5,7 +5,7 @@ tbreak inner
 continue
 #: Temporary breakpoint 2, inner \(n=1\)
 info breakpoints
-#: No breakpoints or watchpoints
+#: No breakpoints(?: or|,) watchpoints
 return 50
 next
 #: main \(\) at .*:13
@@ -66,7 +66,8 @@ print a
 reverse-next
 reverse-next
 print a
-#: No more reverse-execution history
+# Back at the recording's begin, which gdb 18 no longer says.
+#: No more reverse-execution history|^17\t
 #: \$7 = 59
 record stop
 #: Process record is stopped

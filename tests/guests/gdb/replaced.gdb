@@ -19,7 +19,8 @@ info sharedlibrary
 #: \(\*\) .*interpose-stubs-symbols\.so
 #: libc\.so\.6
 step
-#: ^fill \(block=
+# gdb 18 goes on to the next line's begin.
+#: ^(?:fill \(block=|main \(\))
 delete
 continue
 backtrace

@@ -1,12 +1,10 @@
 # many threads at one breakpoint: none is lost, none stopped twice for one turn
-python hits = 0
 break hit
-commands
-silent
-python hits += 1
-continue
+python
+for _ in range(150):
+    gdb.execute("continue", to_string=True)
 end
-continue
-python print("hits", hits)
-#: exited normally
+python print("hits", gdb.breakpoints()[0].hit_count)
 #: hits 150
+continue
+#: exited normally
