@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -99,6 +100,9 @@ def test_mistakes(text, line, tmp_path):
     if sys.version_info < (3, 11) and text.startswith("@"):  # told at the function, not its decorator
         run.stderr = run.stderr.replace(f"{file}:3: TypeError: ", f"{file}:2: TypeError: ")
         line = line.replace(":3: TypeError", ":2: TypeError")
+    if sys.version_info >= (3, 14):  # annotations are evaluated when the decorator asks for them
+        told = ":2: TypeError: f: an annotation cannot be understood: "
+        line = re.sub(r":3: \w+Error: ", told, line)
     assert run.stderr.startswith("interpose: " + line.format(file=file)), run.stderr
 
 
@@ -158,7 +162,7 @@ def test_the_package_loads_nothing_of_hooks_by_itself():
 def test_mistakes_are_the_same_under_the_native_engine(tmp_path):
     file = tmp_path / "wrong.py"
     for text, line in (
-        ("1 // 0\n", f"interpose: {file}:1: ZeroDivisionError: integer division or modulo by zero\n"),
+        ("[][0]\n", f"interpose: {file}:1: IndexError: list index out of range\n"),
         (
             "x = 1\n",
             f"interpose: {file}: no hook is in it; decorate functions with interpose.wrap or .replace\n",
