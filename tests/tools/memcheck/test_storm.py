@@ -20,10 +20,11 @@ CHILDREN = 40
 TIMES = 200
 """Of each thread's error."""
 FORKS = """
+/* getppid: no register has the lost pointer. */
 #include <stdlib.h>
 #include <unistd.h>
 #include <sys/wait.h>
-static void wrong(void) { char *volatile p = malloc(4); p[4] = 1; free(p); p = malloc(9); p = 0; }
+static void wrong(void) { char *volatile p = malloc(4); p[4] = 1; free(p); p = malloc(9); p = 0; getppid(); }
 int main(void) {
     int live = 0;
     for (int i = 0; i < %d; i++) {

@@ -247,6 +247,8 @@ def test_the_monitor_describes_locations(tmp_path: Path, whose: str) -> None:
     tool = interpose() if whose == "ours" else ["valgrind", "--read-var-info=yes"]
     text = report(tool, tmp_path / "asks")
     part = r"is 0 bytes inside numbers\[4\],\n a global variable declared at asks\.c:4\n"
+    if whose == "valgrind":  # 3.27 describes no global, as of gcc 16
+        part += r"|is 16 bytes inside data symbol \"numbers\"\n"
     assert re.search(part, text), text
     assert re.search(r'inside local var "local"\n declared at asks\.c:6, in frame #0 of thread 1\n', text)
 
