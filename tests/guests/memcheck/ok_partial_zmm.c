@@ -1,6 +1,7 @@
 /* No error: an aligned load of 64 bytes that begins in a block and ends behind it, as the C library's
  * string functions for AVX-512 do; the bytes inside are defined.
  * @options: -q --leak-check=no */
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ int main(void) {
         return 0;
     int result = 0;
     for (size_t n = 1; n < 64; n++) {
-        char *p = aligned_alloc(64, 64 + n);
+        char *p = memalign(64, 64 + n);
         memset(p, 1, 64 + n);
         load64(p + 64);
         for (size_t i = 0; i < n; i++)

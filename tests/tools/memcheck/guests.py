@@ -210,7 +210,8 @@ def normalise(report: str) -> str:
     text = re.sub(r"\AMemcheck, a memory error detector\n.*?^\n", "", text, count=1, flags=re.M | re.S)
     text = re.sub(r"^( +(?:at|by)) (0x[0-9A-F]+): ", _frame_address, text, flags=re.M)
     ours = r"(?:\S*/)?(?:heap|strings|wide|core|environment)_stubs\.c:\d+"
-    text = re.sub(rf"(?:\+\d+)? \((?:in \S*/vgpreload_\S+|{ours})\)", " (replacement)", text)
+    theirs = r"in \S*/vgpreload_\S+|(?:\S*/)?vg_replace_\w+\.c:\d+"  # with its debug information
+    text = re.sub(rf"(?:\+\d+)? \((?:{theirs}|{ours})\)", " (replacement)", text)
     text = re.sub(r"\(in (?:/\S*)?/([^/\s]+)\)", r"(in \1)", text)
     text = re.sub(r"\b(obj:|mapped file )(?:/\S*)?/", r"\1", text)
     text = re.sub(r"^(-- used_suppression: .* )/\S*/", r"\1", text, flags=re.M)
