@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tools.memcheck.guests import valgrind_version
 
 ENGINES = ("none", "memcheck")
 WAYS = ("mv", "cp")
@@ -70,7 +71,16 @@ def test_stacks_name_new_functions(run: Callable, files: dict[str, str], engine:
 def test_stacks_name_what_is_mapped(run: Callable, files: dict[str, str], engine: str, change: str) -> None:
     words = [f"+{files['old']}", change.format(**files), "function1"]
     found = inner_frames(run(engine, files["program"], *words).messages)
-    assert found == ["old_inner (replaced_object.c:11)"]
+    right = "old_inner (replaced_object.c:11)"
+    if engine == "valgrind" and valgrind_version() != "valgrind-3.19.0":  # it reads lines when it needs them
+        late = (
+            "new_inner (replaced_object.c:11)"
+            if change.startswith("mv")
+            else f"old_inner (in {files['old']})"
+        )
+        assert found in ([right], [late])
+    else:
+        assert found == [right]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tools.memcheck.guests import valgrind_version
 
 from interpose.formats import callgrind
 
@@ -100,13 +102,19 @@ WAYS = [  # to a number of turns
     "mov $16, %ecx; call 2f; jmp 1f; 2: ret; 1: nop",
     "mov $16, %ecx; rep stosb; rep stosb; mov $4, %ecx",
 ]
+FOLDED = [
+    "imul $0, %ecx, %ecx",
+    "mov $4, %eax; mov $2, %edx; mul %edx; mov %eax, %ecx",
+    "mov $8, %eax; bsf %eax, %ecx",
+]
+"""Of these, Valgrind 3.27 knows that there are turns, and counts no jump before them; 3.19 does not."""
 SCANS = ["or $-1, %rcx; mov $1, %eax; repne scasb", "or $-1, %ecx; mov $1, %al; repne scasb"]
 
 
-def program(folder: Path) -> Path:
+def program(folder: Path, ways: Sequence[str] = WAYS) -> Path:
     """Each line is a function, called three times."""
     lines = ends()
-    lines += [f"lea zeros(%rip), %rdi; xor %eax, %eax; {way}; rep stosb" for way in WAYS]
+    lines += [f"lea zeros(%rip), %rdi; xor %eax, %eax; {way}; rep stosb" for way in ways]
     lines += [f"lea differs(%rip), %rdi; xor %eax, %eax; {scan}" for scan in SCANS]
     text = [DATA]
     for n, line in enumerate(lines):
@@ -134,9 +142,11 @@ def program(folder: Path) -> Path:
     ids=["in line", "recorded", "branches", "caches"],
 )
 def test_as_valgrind(tmp_path: Path, options: tuple[str, ...]) -> None:
-    built = program(tmp_path)
+    old = valgrind_version() == "valgrind-3.19.0" or "--branch-sim=yes" not in options
+    ways = WAYS if old else [way for way in WAYS if way not in FOLDED]
+    built = program(tmp_path, ways)
     ours, theirs = profile(tmp_path, built, *options).own, valgrind(tmp_path, built, *options).own
-    assert len(ours) > len(ends()) + len(WAYS) + len(SCANS)
+    assert len(ours) > len(ends()) + len(ways) + len(SCANS)
     main = {"(below main)": ()}  # Valgrind does not count the last block
     assert {**ours, **main} == {**theirs, **main}
 
