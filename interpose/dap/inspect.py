@@ -212,10 +212,15 @@ class Inspector:
             # gdb says why only here, and where nothing can be made of the words, nothing happens twice.
             self._gdb.run(f"-data-evaluate-expression {at} {quote(expression)}")
             raise
-        if made.get("value") == "" and made.get("type") != "void" and not _EFFECTS.search(expression):
+        failed = made.get("value") == "" and made.get("type") != "void" and made.get("dynamic") != "1"
+        acts = _EFFECTS.search(expression) is not None
+        if failed and not acts:
             self._gdb.run(f"-data-evaluate-expression {at} {quote(expression)}")  # the same of a value
         self._objects.append(made["name"])
         self._heed_stops(seen)
+        # gdb 18 does not tell of the stop, and asking again would call again.
+        if failed and acts and self._gdb.console(f"ptype {made['type']}").strip() != "type = void":
+            raise GdbError("a signal or an exception has ended a function that is called")
         return made
 
     def _heed_stops(self, seen: int) -> None:
