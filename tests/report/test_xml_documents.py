@@ -16,6 +16,7 @@ import pytest
 from lxml import etree
 from report.test_json import build
 from report.xml_normal import normalised
+from tools.memcheck.guests import xml_protocol
 
 import interpose.formats.report
 from interpose.formats import report
@@ -167,6 +168,37 @@ def test_everything(program: Path, tmp_path: Path, protocol: int) -> None:
     assert stubs and all(frame.find("file") is None for frame in stubs)  # no consumer blames them
 
 
+SEARCHES = r"""
+#include <stdlib.h>
+#include "valgrind/memcheck.h"
+void *volatile p;
+int main(void) {
+    VALGRIND_DO_LEAK_CHECK;
+    p = malloc(3000); p = 0;
+    VALGRIND_DO_QUICK_LEAK_CHECK;
+    p = malloc(7); p = 0;
+    VALGRIND_DO_ADDED_LEAK_CHECK;
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("more", [[], ["--xml-protocol=5"], ["-q"]], ids=["6", "5", "quiet"])
+def test_searches_by_request(tmp_path: Path, more: list[str]) -> None:
+    """Each has its summary, as the search at the end."""
+    built, out = build(tmp_path, SEARCHES), tmp_path / "out.xml"
+    assert run(*more, f"--xml-file={out}", "--leak-check=no", built).returncode == 0
+    root = valid(out)
+    begin, end = (at for at, each in enumerate(root) if each.tag == "status")
+    told = [
+        each for each in root[begin:end] if each.tag in ("all_heap_blocks_freed", "leak_summary", "error")
+    ]
+    places = ("definitely_lost/bytes", "xwhat/text")
+    shown = [next(filter(None, map(each.findtext, places)), each.text) for each in told]
+    added = "7 (+7) bytes in 1 (+1) blocks are definitely lost in new loss record 1 of 2"
+    assert shown == ([added] if more else ["true", "false", "3,000", "false", added, "3,007 (+7)"])
+
+
 CASES = ["a", "g", "b", "t"]
 EXTRA = {"a": ["--track-origins=yes", "--show-leak-kinds=all"], "g": ["-q"], "b": ["--gen-suppressions=all"]}
 
@@ -176,7 +208,7 @@ EXTRA = {"a": ["--track-origins=yes", "--show-leak-kinds=all"], "g": ["-q"], "b"
 def test_the_same_as_valgrind(mode: str, program: Path, tmp_path: Path) -> None:
     """The document, line by line."""
     texts = []
-    for words in (["valgrind", "--xml=yes"], command("--xml-protocol=4")):
+    for words in (["valgrind", "--xml=yes"], command(f"--xml-protocol={xml_protocol()}")):
         out = tmp_path / "out.xml"
         out.unlink(missing_ok=True)
         more = [*EXTRA.get(mode, []), f"--xml-file={out}"]

@@ -9,7 +9,7 @@ from interpose.plain import suppress
 from interpose.report.text import stack_lines
 
 from .leak import State
-from .loss import Delta
+from .loss import Delta, LeakOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,11 +38,25 @@ def _leak_check(tool: Tool, slot: Any, words: Sequence[int]) -> int:
     # What a running thread holds in registers is seen nowhere.
     with suppress() if is_alone else supervisor.debugger.standstill():
         tool.space.forget()
-        tool.leaks.run(tool.live_blocks(), tool.space, options)
+        _search(tool, options)
     if tool.errors.must_exit:
         tool.supervisor.stop_client(slot, tool.config.core.error_exitcode)
         slot.r[3] = lib.IP_ANSWER_ENDS
     return 0
+
+
+def _search(tool: Tool, options: LeakOptions) -> None:
+    """With its summary in XML, as the one at the end has it."""
+    blocks, xml = tool.live_blocks(), tool.supervisor.xml_sink
+    if xml is None or xml.protocol < 6 or tool.config.core.verbosity < 1:
+        tool.leaks.run(blocks, tool.space, options)
+        return
+    from .summary import all_freed_node, leak_summary_node
+
+    xml.element(all_freed_node(blocks))
+    tool.leaks.run(blocks, tool.space, options)
+    if blocks:
+        xml.element(leak_summary_node(tool.leaks, options.delta is not Delta.ANY))
 
 
 def _counts(tool: Tool, attribute: str) -> list[int]:

@@ -8,7 +8,7 @@ from interpose.report.text import LogLike
 from .blocks import Blocks
 from .heap import HeapBlock, HeapStats
 from .leak import LeakMemory, State
-from .loss import LeakOptions, LeakReporter, Totals
+from .loss import LeakOptions, LeakReporter, Totals, amount_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def finish_xml(
         live = Blocks.of(heap.blocks())
         if summaries:
             xml.element(heap_summary_node(heap.stats))
-            xml.element(("all_heap_blocks_freed", "false" if live else "true"))
+            xml.element(all_freed_node(live))
         leaks.run(live, heap.memory, replace(heap.options, verbosity=0))  # the records go to the sink
         if summaries and live and not heap.memory.is_gone():
             xml.element(leak_summary_node(leaks))
@@ -148,6 +148,11 @@ def finish_xml(
         log.plain(line)
     xml.counts(errors)
     xml.end()
+
+
+def all_freed_node(live: Blocks) -> Node:
+    """``all_heap_blocks_freed``, which stands before what a search for leaks finds."""
+    return ("all_heap_blocks_freed", "false" if live else "true")
 
 
 def heap_summary_node(stats: HeapStats) -> Node:
@@ -161,11 +166,14 @@ def heap_summary_node(stats: HeapStats) -> Node:
     return ("heap_summary", [("memory_in_use_at_exit", in_use), ("total_heap_usage", usage)])
 
 
-def leak_summary_node(leaks: LeakReporter) -> Node:
+def leak_summary_node(leaks: LeakReporter, with_change: bool = False) -> Node:
     """``leak_summary``; its numbers are grouped by commas."""
 
     def amounts(totals: Totals) -> list[Node]:
-        return [("bytes", f"{totals.bytes:,}"), ("blocks", f"{totals.blocks:,}")]
+        return [
+            ("bytes", amount_text(totals.bytes, totals.old_bytes, with_change)),
+            ("blocks", amount_text(totals.blocks, totals.old_blocks, with_change)),
+        ]
 
     reachable = amounts(leaks.totals[State.REACHABLE])
     for name, totals in leaks.heuristic.items():

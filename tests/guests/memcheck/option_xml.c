@@ -1,6 +1,6 @@
 /* The report as XML, with a comment of the user's.
  * @options: --xml=yes --xml-file=option_xml.xml --xml-user-comment=<a>b</a> --leak-check=full
- * @ours: --xml-protocol=4
+ * @ours: --xml-protocol=@PROTOCOL@
  * @shows: option_xml.xml */
 #include <stdlib.h>
 #include <valgrind/valgrind.h>

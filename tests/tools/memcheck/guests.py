@@ -6,7 +6,7 @@ A program's source says in comments how it is built and run:
     @compiler: the compiler, when it is not gcc or g++
     @library: a source beside it, in lib/, of a shared library that is made first: libNAME.so
     @options: options of the tool; @DIR@ is the folder of the sources
-    @ours: options for interpose alone, which the installed Valgrind does not know
+    @ours: options for interpose alone, which the installed Valgrind does not know; @PROTOCOL@: of its XML
     @arguments: of the program
     @environment: NAME=value
     @shows: files that the run writes into its folder, compared with the report
@@ -66,7 +66,7 @@ class Guest:
     @property
     def own_options(self) -> list[str]:
         """Options for interpose alone."""
-        return self.directive("ours")
+        return [part.replace("@PROTOCOL@", xml_protocol()) for part in self.directive("ours")]
 
     def missing(self) -> str | None:
         """A compiler or linker that it needs and this machine lacks."""
@@ -116,6 +116,15 @@ def valgrind_version() -> str | None:
         return None
     done = subprocess.run(["valgrind", "--version"], capture_output=True, text=True, check=False)
     return done.stdout.strip() or None
+
+
+NEWER_VERSION = "valgrind-3.27.1"
+"""Beside 3.19.0, what the reports may be compared with."""
+
+
+def xml_protocol() -> str:
+    """Of the XML of the Valgrind that is compared with."""
+    return "6" if valgrind_version() == NEWER_VERSION else "4"
 
 
 @dataclass(frozen=True)
