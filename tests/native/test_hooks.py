@@ -24,6 +24,7 @@ pytestmark = needs_frida
 PROGRAM = """
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
