@@ -46,26 +46,26 @@ struct ip_block { /* ORDER: entry.S (abi_check.c), gdb/frames.py */
     uint8_t entry;    /* bytes behind host, where exits lead */
 };
 /* Layout of the meta memory: header, then arrays at these byte offsets. */
-#define IP_META_TT      0x00001000 /* translation table: ip_ttent[1<<19] (inline/tt_hash.h) */
-#define IP_META_TTBITS  19
+#define IP_META_TT      0x00001000 /* translation table: ip_ttent[1<<21] (inline/tt_hash.h) */
+#define IP_META_TTBITS  21
 #define IP_META_TTSMALL 13         /* behind it: ip_ttent[1<<13] */
-#define IP_META_TTSIZE  0x82000    /* entries of both */
-#define IP_META_EXITS   0x01001000 /* ip_exit[1<<21] */
+#define IP_META_TTSIZE  0x202000   /* entries of both */
+#define IP_META_EXITS   0x01011000 /* ip_exit[1<<21] */
 #define IP_META_EXITMAX 0x00200000
-#define IP_META_BLOCKS  0x03001000 /* ip_block[], sorted by host */
-#define IP_META_BLKMAX  0x00030000
-#define IP_META_POINTS  0x05001000 /* bytes: packed points */
+#define IP_META_BLOCKS  0x03011000 /* ip_block[], sorted by host */
+#define IP_META_BLKMAX  0x000c0000
+#define IP_META_POINTS  0x05011000 /* bytes: packed points */
 #define IP_META_PTMAX   0x04000000
-#define IP_META_PCS     0x09001000 /* bytes: packed guest pcs */
+#define IP_META_PCS     0x09011000 /* bytes: packed guest pcs */
 #define IP_META_PCMAX   0x02000000
-#define IP_META_DESC    0x0b001000 /* instruction descriptors (tracking) */
+#define IP_META_DESC    0x0b011000 /* instruction descriptors (tracking) */
 #define IP_META_DESCMAX 0x04000000
 /* An entry of the translation table is 1 + the number of the block that has the key, with bits of a hash of the key, so
  * that hardly any other block is looked at; 0: empty.  ORDER: rt_find_stub. */
-#define IP_TT_BLOCK     0x3ffff
-#define IP_TT_GONE      0x3ffff  /* instead: a block was here, searches go on */
-#define IP_TT_NOREDIR   0x40000u /* the key has IP_KEY_NOREDIR, which is no matter there: the block's has not */
-#define IP_TT_TAG_SHIFT 19
+#define IP_TT_BLOCK     0xfffff
+#define IP_TT_GONE      0xfffff   /* instead: a block was here, searches go on */
+#define IP_TT_NOREDIR   0x100000u /* the key has IP_KEY_NOREDIR, which is no matter there: the block's has not */
+#define IP_TT_TAG_SHIFT 21
 struct ip_ttent {
     uint32_t entry;
     uint32_t host; /* where exits to the block lead */

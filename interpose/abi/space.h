@@ -15,7 +15,7 @@
 /* Of tools with a shadow: what checks that fail lead to, apart from the code that runs all the time. */
 #define IP_COLD_BASE 0x65000000
 #define IP_META_BASE 0x6d000000 /* translator's tables, client maps r-- */
-#define IP_META_MAX  0x0f010000
+#define IP_META_MAX  0x0f020000
 #define IP_RT_BASE   0x7c100000 /* the runtime executable (fixed) */
 #define IP_LEFT_LO   0x7d000000 /* the program's: Debian links Wine's loader here */
 #define IP_LEFT_HI   0x7dc00000

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from interpose.report.log import Log
     from interpose.supervisor.files import KnownFile
 
-MOST_SEGMENT_BYTES = 256 << 20
-"""Of one image, which may also take half of the folder at most.  A compiler proper needs 150 MB."""
+MOST_SEGMENT_BYTES = 512 << 20
+"""Of one image, which may also take half of the folder at most.  A compiler proper needs 150 MB, XLA 400."""
 
 WORTH_WRITING = 8
 """So many blocks at least, and one for each fifty that are kept, make a file be written anew."""

@@ -21,7 +21,7 @@ struct tt_memory {
     uint32_t xrec_of[IP_META_EXITMAX];
     struct xrec xrec[2 * IP_META_EXITMAX];
     struct brec brec[IP_META_BLKMAX];
-    uint64_t block_pages[IP_META_BLKMAX * BLOCK_PAGES];
+    uint64_t block_pages[BLOCK_PAGES_MOST];
     uint32_t note[IP_META_BLKMAX];
     uint8_t piece[KEEP_PIECE];
     uint64_t waits[KEEP_BITS / 64];

@@ -241,9 +241,16 @@ int tt_copy(const struct memory_files *files, int old_meta) {
 
 /* ---- Whole flush ------------------------------------------------------------------------------------ */
 
+/* Most programs use a small part of the table: what they never touched stays without memory. */
+static void empty(struct ip_ttent *table) {
+    const size_t bytes = sizeof *table * IP_META_TTSIZE;
+    if (madvise(table, bytes, MADV_REMOVE) < 0) memset(table, 0, bytes);
+}
+_Static_assert(IP_META_TT % 4096 == 0 && sizeof(struct ip_ttent) * IP_META_TTSIZE % 4096 == 0, "whole pages");
+
 void tt_flush(struct transtab *t) {
     struct ip_meta *m = t->meta;
-    memset(t->tt, 0, sizeof *t->tt * IP_META_TTSIZE);
+    empty(t->tt);
     tt_flush_pages(t);
     tt_forget_blocks(t);
     tt_renew_heap(t);

@@ -178,7 +178,7 @@ bool tt_room(const struct transtab *t) {
     uint64_t limit = cache_limit(t);
     return m->cache_used + EM_MAX_CODE + 4096u < limit && m->cold_used + EM_MAX_CODE + 4096u < limit &&
            t->pages_n < PAGES_MOST / 4 * 3 && tt_heap_has_room(t) && m->n_blocks + 2 < IP_META_BLKMAX &&
-           m->n_exits + EM_MAX_EXITS < IP_META_EXITMAX &&
+           t->n_block_pages + BLOCK_PAGES <= BLOCK_PAGES_MOST && m->n_exits + EM_MAX_EXITS < IP_META_EXITMAX &&
            m->points_used + EM_MAX_POINTS * IP_POINT_MOST < IP_META_PTMAX &&
            m->pcs_used + IP_PCS_HEAD + (UB_MAX_INSN + 1) * IP_PCS_MOST < IP_META_PCMAX &&
            m->desc_used + (UB_MAX_INSN + 1) * sizeof(struct ip_insn) < IP_META_DESCMAX;

@@ -45,9 +45,11 @@ struct __attribute__((packed, aligned(4))) brec {
     uint32_t own_page : 1;
     uint32_t n_others : 4;
 };
-_Static_assert(sizeof(struct brec) == 28, "a program may have 200,000");
-#define BLOCK_PAGES  8u /* at most */
-#define CHECK_CHAINS 4096u
+_Static_assert(sizeof(struct brec) == 28, "a program may have 800,000");
+#define BLOCK_PAGES 8u /* at most */
+/* Of all blocks, where most have none but their own. */
+#define BLOCK_PAGES_MOST (IP_META_BLKMAX * 2u)
+#define CHECK_CHAINS     4096u
 struct page_ent {  /* blocks made from a guest page */
     uint64_t page; /* 0 unused */
     uint32_t *blocks;

@@ -18,9 +18,9 @@ static inline uint32_t ip_tt_index(uint64_t key) {
 /* Where blocks are denser (an interpreter's loop, calls in a row), those that find no place nearby go into a small
  * table behind this one, so that a tenth of the blocks does not touch each page; and where that is full, too, they are
  * scattered: one behind the other, each search would go through all that were before. */
-#define IP_TT_NEAR   8      /* rt_find_stub looks at no more */
-#define IP_TT_BEHIND 3      /* places of the small table */
-#define IP_TT_LEAP   324027 /* the golden section of the table */
+#define IP_TT_NEAR   8       /* rt_find_stub looks at no more */
+#define IP_TT_BEHIND 3       /* places of the small table */
+#define IP_TT_LEAP   1296111 /* the golden section of the table */
 
 /* Where the search is after n places.  Far ones are leaps, which full stretches of near ones do not stop. */
 static inline uint32_t ip_tt_place(uint64_t key, uint32_t n) {

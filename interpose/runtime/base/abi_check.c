@@ -4,11 +4,11 @@
 #include "runtime/base/rt.h"
 
 #define AT(f, o) _Static_assert(offsetof(struct tstate, f) == (o), #f)
-_Static_assert(IP_META_BASE + IP_META_TT == 0x6d001000 && sizeof(struct ip_ttent) << IP_META_TTBITS == 0x400000 &&
-                   IP_FAST_BASE == 0x7fd00000 && IP_ENTRY_CHECK == 32 && IP_TT_NEAR == 8 && IP_TT_BLOCK == 0x3ffff &&
-                   IP_TT_GONE == IP_TT_BLOCK && IP_TT_NOREDIR == 0x40000 && IP_TT_TAG_SHIFT == 19,
+_Static_assert(IP_META_BASE + IP_META_TT == 0x6d001000 && sizeof(struct ip_ttent) << IP_META_TTBITS == 0x1000000 &&
+                   IP_FAST_BASE == 0x7fd00000 && IP_ENTRY_CHECK == 32 && IP_TT_NEAR == 8 && IP_TT_BLOCK == 0xfffff &&
+                   IP_TT_GONE == IP_TT_BLOCK && IP_TT_NOREDIR == 0x100000 && IP_TT_TAG_SHIFT == 21,
                "entry.S, rt_find_stub: the table");
-_Static_assert(IP_META_BASE + IP_META_BLOCKS == 0x70001000 && sizeof(struct ip_block) == 32 &&
+_Static_assert(IP_META_BASE + IP_META_BLOCKS == 0x70011000 && sizeof(struct ip_block) == 32 &&
                    offsetof(struct ip_block, key) == 0 && offsetof(struct ip_ttent, entry) == 0 &&
                    offsetof(struct ip_ttent, host) == 4,
                "entry.S, rt_find_stub: blocks, entries");
@@ -66,7 +66,7 @@ _Static_assert(sizeof(struct ip_csent) == 16 && offsetof(struct ip_csent, retadd
 _Static_assert(sizeof(struct ip_exit) == 16, "meta tables");
 _Static_assert(sizeof(struct ip_slot) <= IP_SLOT_SIZE, "slot");
 _Static_assert(sizeof(struct ip_error) <= IP_SLOT_DATA, "an error record fits a slot");
-_Static_assert(IP_META_BASE + IP_META_EXITS == 0x6e001000, "entry.S: META_EXITS");
+_Static_assert(IP_META_BASE + IP_META_EXITS == 0x6e011000, "entry.S: META_EXITS");
 _Static_assert(IP_A_BASE == 0x0000500000000000 && IP_V_DISP == 0x3c && IP_V_CONST == 0x0000200005555840,
                "slow_entry.inc: shadow constants");
 

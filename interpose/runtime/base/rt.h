@@ -174,6 +174,7 @@ struct rt_global {
     char exe_path[4096]; /* absolute path answered for /proc/self/exe */
     u64 image_end;
     u64 stubs_lo, stubs_hi;          /* the stubs image */
+    u64 linker_lo, linker_hi;        /* the dynamic linker, where that is no C library as well */
     u64 stack_lo, stack_end;         /* main stack: mapped from, may grow down to */
     u32 tracer;                      /* a debugger of the whole run (TracerPid), 0 none */
     bool mdwe;                       /* prctl(PR_SET_MDWE) */

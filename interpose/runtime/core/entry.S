@@ -26,11 +26,11 @@ _start:
  * tt_hash.h) most often knows the pc: a compiler has more targets than the small
  * one has entries. */
 #define TT            0x6d001000        /* IP_META_BASE + IP_META_TT          */
-#define TT_BYTES      0x400000          /* 8 << IP_META_TTBITS                */
-#define TT_BLOCK      0x3ffff           /* IP_TT_BLOCK                        */
-#define TT_NOREDIR    0x40000           /* IP_TT_NOREDIR                      */
-#define TT_TAG_SHIFT  19                /* IP_TT_TAG_SHIFT                    */
-#define BLOCKS        0x70001000        /* IP_META_BASE + IP_META_BLOCKS      */
+#define TT_BYTES      0x1000000         /* 8 << IP_META_TTBITS                */
+#define TT_BLOCK      0xfffff           /* IP_TT_BLOCK                        */
+#define TT_NOREDIR    0x100000          /* IP_TT_NOREDIR                      */
+#define TT_TAG_SHIFT  21                /* IP_TT_TAG_SHIFT                    */
+#define BLOCKS        0x70011000        /* IP_META_BASE + IP_META_BLOCKS      */
 #define BLOCK_SHIFT   5                 /* struct ip_block has 32 bytes       */
 #define CHECK_DISP    3                 /* of em_check_entry: the key, negated */
 #define FAST          0x7fd00000        /* IP_FAST_BASE                       */

@@ -272,6 +272,15 @@ static void map_image(struct tstate *ts, const char *name, struct rt_image *im, 
     sys1(__NR_close, fd);
 }
 
+/* musl's interpreter is its C library: what it reserves is most often a thread's stack. */
+static bool is_libc(const char *interp) {
+    static const char musl[] = "ld-musl-";
+    const char *name = interp;
+    for (const char *p = interp; *p; p++)
+        if (*p == '/') name = p + 1;
+    return rt_strncmp(name, musl, sizeof musl - 1) == 0;
+}
+
 /* ---- entry points ------------------------------------------------------------------------ */
 
 u64 rt_load_image(struct tstate *ts, const char *path) {
@@ -302,6 +311,8 @@ void rt_load_program(struct tstate *ts, u64 *kernel_sp) {
     /* As the kernel does it, without randomizing: a saved image (GCL's) goes on there. */
     if (rt.no_randomize && program->fixed) rt.brk_start = program->hi;
     rt.interp_base = interp ? interp->bias : 0;
+    rt.linker_lo = rt.linker_hi = 0;
+    if (interp && !is_libc(program->interp)) rt.linker_lo = interp->lo, rt.linker_hi = interp->hi;
     rt_snprintf(rt.exe_path, sizeof rt.exe_path, "%s", program->path);
     rt_build_stack(ts, kernel_sp, program, rt.interp_base);
     rt_tell_kernel(program);
