@@ -68,6 +68,14 @@ static void insert_ps(struct vx *x) {
         if (x->imm >> i & 1) memset(x->d + 4 * i, 0, 4);
 }
 
+/* V bits of a control: where values are moved, all of them count. */
+static void read_control(struct vx *x, unsigned i, u8 *c) {
+    if (x->of_values)
+        memset(c, 0, x->w);
+    else
+        vx_read(x, i, c, x->w);
+}
+
 /* Elements chosen by the values of a control vector; its V bits c, values cv. */
 static void pick(struct vx *x, const u8 *src, const u8 *c, const u8 *cv, unsigned es, unsigned group) {
     unsigned per = group / es;
@@ -84,6 +92,7 @@ static void pshufb(struct vx *x) {
     u8 cv[64];
     unsigned lane = lane_of(x);
     vx_value(x, x->ib, cv, x->w);
+    if (x->of_values) memset(x->b, 0, x->w);
     for (unsigned i = 0; i < x->w; i++) {
         if (x->b[i] & (0x80 | (lane - 1)))
             x->d[i] = 0xff;
@@ -95,7 +104,7 @@ static void pshufb(struct vx *x) {
 static void permute_two(struct vx *x, unsigned es, bool control_is_dst) {
     /* vpermi2: control in op0, tables op1, op2; vpermt2: tables op0, op2, control op1 */
     u8 c[64], cv[64], tables[128];
-    vx_read(x, control_is_dst ? 0 : 1, c, x->w);
+    read_control(x, control_is_dst ? 0 : 1, c);
     vx_value(x, control_is_dst ? 0 : 1, cv, x->w);
     vx_read(x, control_is_dst ? 1 : 0, tables, x->w);
     vx_read(x, 2, tables + x->w, x->w);
@@ -360,7 +369,7 @@ bool vx_move(struct vx *x) {
         } else if (q) { /* vpermil: table op1, control op2; pd uses bit 1 */
             u8 c[64];
             vx_read(x, 1, x->a, w);
-            vx_read(x, 2, c, w);
+            read_control(x, 2, c);
             vx_value(x, 2, cv, w);
             if (p == 8)
                 for (unsigned i = 0; i < w; i += 8) {
@@ -369,7 +378,7 @@ bool vx_move(struct vx *x) {
                 }
             pick(x, x->a, c, cv, p, 16);
         } else {
-            vx_read(x, 1, x->a, w);
+            read_control(x, 1, x->a);
             vx_value(x, 1, cv, w);
             vx_read(x, 2, x->b, w);
             pick(x, x->b, x->a, cv, p, w);
@@ -451,5 +460,33 @@ bool vx_move(struct vx *x) {
     default: return false;
     }
     vx_write(x, w, p);
+    return true;
+}
+
+bool vx_moved(struct vx *x) {
+    switch (x->r->cls) {
+    case V_MOVESCALAR:
+    case V_DUP:
+    case V_UNPACK:
+    case V_SHUF:
+    case V_SHUFP:
+    case V_ALIGN:
+    case V_ALIGNELEM:
+    case V_INSLANE:
+    case V_EXTLANE:
+    case V_SHUFLANE:
+    case V_EXTEND:
+    case V_PSHUFB:
+    case V_PERMVAR:
+    case V_PERM2SRC: break;
+    case V_TRUNC:
+        if (x->r->p & 16) return false; /* of values it would be a saturation */
+        break;
+    default: return false;
+    }
+    struct vx values = *x;
+    values.of_values = true;
+    vx_move(&values);
+    memcpy(x->value, values.d, sizeof x->value);
     return true;
 }

@@ -1,5 +1,5 @@
-/* Tracking: what integer arithmetic of vectors is about to write, for where only an undefined mask bit decides whether
- * it does: an element that becomes what it is already (a sum with zero) is defined either way.
+/* Tracking: what moves and integer arithmetic of vectors are about to write, for where only an undefined mask bit
+ * decides whether it does: an element that becomes what it is already (a sum with zero) is defined either way.
  */
 #include "shadow/track_vec.h"
 
@@ -76,6 +76,7 @@ bool vx_compute(struct vx *x) {
     bool one = x->r->cls == V_ABS || x->r->cls == V_SHIFT;
     u8 av[64], bv[64];
     u64 count = x->imm, v;
+    if (vx_moved(x)) return true;
     switch (x->r->cls) {
     case V_ADDSUB:
     case V_LEFT:

@@ -98,6 +98,10 @@ static void read_memory(struct vx *x, u8 *v, unsigned n) {
 void vx_read(struct vx *x, unsigned i, u8 *v, unsigned n) {
     struct tk *t = x->t;
     const struct ip_operand *op = &t->in->ops[i];
+    if (x->of_values) {
+        vx_value(x, i, v, n);
+        return;
+    }
     switch (op->kind) {
     case IP_OP_VEC: memcpy(v, t->ts->vvec + 64 * op->reg, n); break;
     case IP_OP_MMX: vx_put(v, n < 8 ? n : 8, t->ts->vmmx[op->reg]); break;
@@ -155,6 +159,8 @@ void vx_write(struct vx *x, unsigned n, unsigned es) {
     const struct ip_operand *op = &in->ops[0];
     bool masked = in->evex_k != 0;
     u64 k = vx_mask(x), open = masked ? t->ts->vk[in->evex_k] : 0;
+    if (x->of_values) return; /* d is all that is wanted */
+    if (open && !x->known) x->known = vx_compute(x);
     if (op->kind == IP_OP_MMX) {
         tk_set_mmx(t, op->reg, vx_get(x->d, 8));
         return;
@@ -172,7 +178,6 @@ void vx_write(struct vx *x, unsigned n, unsigned es) {
             k |= ~1ull;
             open &= 1;
         }
-        if (open && !x->known) x->known = vx_compute(x);
         const u8 *old = t->ts->vvec + 64 * op->reg, *old_value = tk_vec_value(t, op->reg);
         for (unsigned i = 0; i < n; i++) {
             u8 kept = in->evex_z ? 0 : old[i], kept_value = in->evex_z ? 0 : old_value[i];
@@ -341,6 +346,16 @@ u64 vx_shifted(u64 u, unsigned es, u64 k, unsigned how) {
     return how == 0 ? u << k : u >> k;
 }
 
+/* V bits of element i of a shifted by a count that is not known: what has only zeros on the side that bits come from
+ * stays zero, or of an arithmetic shift, as the sign. */
+static u64 shifted_somehow(const struct vx *x, const u8 *av, unsigned i, unsigned es, unsigned how) {
+    u64 v = vx_get(av + i, es), u = vx_get(x->a + i, es), top = 1ull << (8 * es - 1);
+    if (how == 2 && v & top) v = ~v & tk_mask(es);
+    u64 comes = v | u;
+    if (!comes) return 0;
+    return how == 0 ? ~0ull << __builtin_ctzll(comes) : ~0ull >> __builtin_clzll(comes);
+}
+
 static void shift(struct vx *x, unsigned es, unsigned how) {
     const struct ip_insn *in = x->t->in;
     unsigned ic = in->n_ops - 1, is = ic - 1;
@@ -351,7 +366,9 @@ static void shift(struct vx *x, unsigned es, unsigned how) {
         vx_read(x, ic, c, x->w < 16 ? 8 : 16);
         vx_value(x, ic, cv, x->w < 16 ? 8 : 16);
         if (vx_get(c, 8)) {
-            memset(x->d, 0xff, x->w);
+            u8 av[64];
+            vx_value(x, is, av, x->w);
+            for (unsigned i = 0; i < x->w; i += es) vx_put(x->d + i, es, shifted_somehow(x, av, i, es, how));
             vx_write(x, x->w, es);
             return;
         }
@@ -362,11 +379,13 @@ static void shift(struct vx *x, unsigned es, unsigned how) {
 }
 
 static void shift_variable(struct vx *x, unsigned es, unsigned how) {
-    u8 cv[64];
+    u8 av[64], cv[64];
+    vx_value(x, x->ia, av, x->w);
     vx_value(x, x->ib, cv, x->w);
     for (unsigned i = 0; i < x->w; i += es) {
-        u64 u = vx_get(x->a + i, es);
-        vx_put(x->d + i, es, vx_get(x->b + i, es) ? ~0ull : vx_shifted(u, es, vx_get(cv + i, es), how));
+        u64 u = vx_get(x->a + i, es), k = vx_get(cv + i, es);
+        bool open = vx_get(x->b + i, es);
+        vx_put(x->d + i, es, open ? shifted_somehow(x, av, i, es, how) : vx_shifted(u, es, k, how));
     }
     vx_write(x, x->w, es);
 }
@@ -494,7 +513,7 @@ bool tk_vec(struct tk *t) {
     x.t = t;
     x.r = r;
     x.imm = (u8)in->imm;
-    x.known = false;
+    x.known = x.of_values = false;
     x.w = in->ops[0].kind == IP_OP_VEC || in->ops[0].kind == IP_OP_MMX ? in->ops[0].size
           : in->ops[1].kind == IP_OP_MEM && in->mem.bcast              ? in->vlen
                                                                        : in->ops[1].size;

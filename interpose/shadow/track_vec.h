@@ -122,6 +122,7 @@ struct vx {
     u8 a[64], b[64], d[64];
     bool known; /* what the instruction is about to write, before its mask, is in value */
     u8 value[64];
+    bool of_values; /* vx_read gives values, vx_write leaves all as it is (vx_moved) */
 };
 /* The rule of a mnemonic (track_vectab.c); NULL: none of its own. */
 const struct vec_rule *track_vec_rule(unsigned mnem);
@@ -135,10 +136,12 @@ void vx_write(struct vx *x, unsigned n, unsigned es);
 u64 vx_mask(struct vx *x);
 /* V bits of byte i where an undefined mask bit decides between the new value and another one, u its V bits. */
 u8 vx_either(const struct vx *x, unsigned i, u8 u, u8 value);
-/* The value of integer arithmetic, before its mask; false: not of this instruction (track_value.c). */
+/* The value of a move or of integer arithmetic, before its mask; false: not of this instruction (track_value.c). */
 bool vx_compute(struct vx *x);
 /* An element, or its V bits, shifted by a number: q of V_SHIFT says how. */
 u64 vx_shifted(u64 u, unsigned es, u64 k, unsigned how);
+/* The same of a move; false: not of one, or of one that does more to V bits than it does to values. */
+bool vx_moved(struct vx *x);
 bool vx_move(struct vx *x);   /* track_move.c */
 void vx_sparse(struct vx *x); /* track_sparse.c */
 bool vx_lanes(struct vx *x);  /* track_lanes.c */

@@ -1,6 +1,6 @@
 /* No error: an undefined mask that chooses between equal values, or masks a comparison that is false, and
  * operations of a register with itself whose result does not depend on it; products with
- * zero, and bits that a shift leaves out.
+ * zero, bits that a shift leaves out, and zeros that an undefined count shifts.
  * @options: -q --leak-check=no */
 #include <stdint.h>
 #include <stdlib.h>
@@ -82,6 +82,36 @@ __attribute__((target("avx512f,avx512bw"))) static void all(void) {
     INTO_ZMM1("vpsraw $3, %%zmm3, %%zmm1%{%%k1%}");
     INTO_ZMM1("vpsrld $32, %%zmm2, %%zmm1%{%%k1%}");
     INTO_ZMM1("vpsllvd %%zmm4, %%zmm3, %%zmm1%{%%k1%}%{z%}");
+    /* moved from elsewhere in its register */
+    INTO_ZMM1("vpshufb %%zmm4, %%zmm3, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpunpckldq %%zmm3, %%zmm4, %%zmm1%{%%k1%}%{z%}");
+    INTO_ZMM1("vpshufd $0x1b, %3, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vshufps $0x4e, %%zmm3, %%zmm4, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpermw %3, %%zmm4, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpermilpd %%zmm4, %%zmm3, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpermi2d %%zmm3, %%zmm4, %%zmm1%{%%k1%}%{z%}");
+    INTO_ZMM1("vpermt2q %%zmm3, %%zmm4, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpalignr $5, %%zmm3, %%zmm4, %%zmm1%{%%k1%}");
+    INTO_ZMM1("valignd $5, %%zmm3, %%zmm4, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vshufi32x4 $0x4e, %%zmm3, %%zmm4, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vinserti32x4 $2, %%xmm3, %%zmm4, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vextracti32x4 $2, %%zmm3, %%xmm1%{%%k1%}");
+    INTO_ZMM1("vmovshdup %%zmm3, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpmovsxbw %%ymm3, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpmovdb %%zmm3, %%xmm1%{%%k1%}%{z%}");
+    INTO_ZMM1("vmovss %%xmm3, %%xmm4, %%xmm1%{%%k1%}");
+    /* zero by an undefined count, ones under the sign, and the bits that none of those set come to */
+    INTO_ZMM1("vpsllvd %%zmm2, %%zmm3, %%zmm1");
+    INTO_ZMM1("vpsrlvw %%zmm2, %%zmm3, %%zmm1");
+    INTO_ZMM1("vpsravq %%zmm2, %%zmm3, %%zmm1");
+    INTO_ZMM1("vpsrld %%xmm2, %%ymm3, %%ymm1");
+    INTO_ZMM1("pslld %%xmm2, %%xmm3\n\tmovdqa %%xmm3, %%xmm1");
+    INTO_ZMM1("vpternlogd $0xff, %%zmm3, %%zmm3, %%zmm3\n\tvpsrad %%xmm2, %%zmm3, %%zmm1\n\t"
+              "vpxord %%zmm3, %%zmm1, %%zmm1");
+    INTO_ZMM1("vpternlogd $0xff, %%zmm3, %%zmm3, %%zmm3\n\tvpslld $12, %%zmm3, %%zmm3\n\t"
+              "vpsllvd %%zmm2, %%zmm3, %%zmm1\n\tvpslld $20, %%zmm1, %%zmm1");
+    INTO_ZMM1("vpternlogd $0xff, %%zmm3, %%zmm3, %%zmm3\n\tvpsrlq $40, %%zmm3, %%zmm3\n\t"
+              "vpsrlvq %%zmm2, %%zmm3, %%zmm1\n\tvpsrlq $24, %%zmm1, %%zmm1");
     /* whatever the register holds */
     INTO_ZMM1("vpternlogd $0x96, %%zmm2, %%zmm2, %%zmm1");
     INTO_ZMM1("vpsubsb %%zmm2, %%zmm2, %%zmm1");

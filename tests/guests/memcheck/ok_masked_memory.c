@@ -132,7 +132,9 @@ AVX512 static void stored_choices(int *block) {
     want("compressed zeros over zero", block, 20, 0xfffff);
     memset(block, 0, 20);
     _mm512_mask_cvtepi64_storeu_epi32(block, k & 0x1f, v);
-    want("shortened zeros over zero", block, 20, 0xfffff);
+    want("shortened zeros over zero", block, 20, 0);
+    _mm512_mask_cvtepi64_storeu_epi32(block, k & 0x1f, seven);
+    want("shortened sevens over zero", block, 20, 0x11111);
     memset(block, 0, 20);
     VALGRIND_SET_VBITS(&k, &half, sizeof k);
     _mm512_mask_storeu_epi32(block, k, seven);
