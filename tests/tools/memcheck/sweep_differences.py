@@ -27,7 +27,7 @@ _UNKNOWN = (
     "landlock_create_ruleset|landlock_add_rule|landlock_restrict_self|memfd_secret|process_mrelease|futex_waitv|"
     "set_mempolicy_home_node|cachestat|fchmodat2|futex_wake|futex_wait|futex_requeue|statmount|listmount|"
     "lsm_get_self_attr|lsm_set_self_attr|lsm_list_modules|mseal|setxattrat|getxattrat|listxattrat|removexattrat|"
-    "open_tree_attr|vmsplice|execveat|file_getattr|file_setattr"
+    "open_tree_attr|vmsplice|execveat|file_getattr|file_setattr|listns|rseq_slice_yield"
 )
 
 SWEEP_DIFFERENCES = (

@@ -93,7 +93,7 @@ CASES = {
     "mawk": Case(("mawk", "{c[$3]+=$1} END{n=0; for(k in c) n+=c[k]; print n}", "text")),
     "gawk": Case(("gawk", '{c[$3]+=$1} END{n=0; for(k in c) n+=c[k]; print n, toupper("a")}', "text")),
     "find": Case(("find", "/usr/share/perl5", "-name", "*.pm", "-printf", "%p %s\n")),
-    "tar-create": Case(("tar", "cf", "-", "text", "tree.c")),
+    "tar-create": Case(("tar", "--mtime=@0", "-cf", "-", "text", "tree.c")),
     "tar-extract": Case(("tar", "xf", "t.tar"), "tar cf t.tar text tree.c"),
     "gzip": Case(("gzip", "-nc", "text")),
     "gunzip": Case(("gzip", "-dc", "t.gz"), "gzip -c text > t.gz"),
