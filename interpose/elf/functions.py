@@ -68,6 +68,21 @@ def blocks_at(function: Die, pc: int) -> Iterator[tuple[Die, list[Die]]]:
         block = inner
 
 
+def inlined_name(unit: Unit, functions: Functions, address: int, linkage_name: str) -> str | None:
+    """DW_AT_name of the function with that linkage name, of which there is an inlined call at `address`.
+
+    Link-time optimisation leaves the function in another unit.
+    """
+    try:
+        function = functions.at(unit.full, address)
+        for block, _ in blocks_at(function, address) if function is not None else ():
+            if block.tag == _INLINED and block.linkage_name == linkage_name:
+                return block.name
+    except DAMAGE:
+        pass
+    return None
+
+
 def levels_at(info: DebugInfo, functions: Functions, address: int) -> list[SourceLine]:
     """Source lines with inlined calls, innermost first; empty when nothing is known."""
     unit = info.unit_at(address)

@@ -248,7 +248,13 @@ class ObjectFile:
         exact = unit.plain_name(linkage_name) if unit is not None else None
         if exact is not None:
             return exact
-        return short_name(demangle(linkage_name)) if is_mangled(linkage_name) else linkage_name
+        if not is_mangled(linkage_name):
+            return linkage_name
+        if unit is not None:
+            from interpose.elf.functions import inlined_name
+
+            exact = inlined_name(unit, self._functions, address, linkage_name)
+        return exact or short_name(demangle(linkage_name))
 
     def function_line(self, address: int) -> tuple[str, int] | None:
         """File and line of the first instruction of the function that holds the link-time `address`."""

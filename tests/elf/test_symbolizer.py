@@ -111,6 +111,25 @@ def test_inlined_call_that_has_only_a_linkage_name(tmp_path: Path, version: str)
     assert not [chain for chain in names if None in chain]
 
 
+def test_inlined_call_whose_function_is_in_another_unit(tmp_path: Path) -> None:
+    """As link-time optimisation has it; gcc's names of types (`long int`) are not those in mangled names."""
+    shared = "template <class T> [[gnu::always_inline]] inline void into(char *p) { p[4] = sizeof(T*); }\n"
+    for name in ("one", "two"):
+        body = '{ into<int(long, char)>(p); asm(""); }\n'
+        text = f"{shared}__attribute__((noinline, used)) void {name}(char *p) {body}"
+        (tmp_path / f"{name}.cc").write_text(text)
+    (tmp_path / "main.cc").write_text(
+        "void one(char *); void two(char *);\nint main() { char b[8]; one(b); two(b); return b[4] != 8; }\n"
+    )
+    command = ["g++", "-g", "-O2", "-flto", "one.cc", "two.cc", "main.cc", "-o", "prog"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    symbolizer = Symbolizer()
+    bias = map_image(symbolizer, tmp_path / "prog", BASE)
+    for function in ("_Z3onePc", "_Z3twoPc"):
+        frames = [frame for at in all_frames(symbolizer, tmp_path / "prog", bias, function) for frame in at]
+        assert {frame.function for frame in frames if frame.is_inlined} == {"into<int(long int, char)>"}
+
+
 @pytest.mark.skipif(shutil.which("addr2line") is None, reason="addr2line is the referee")
 def test_lines_agree_with_addr2line(c_program: Path, cxx_program: Path) -> None:
     for program in (c_program, cxx_program):
