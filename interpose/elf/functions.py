@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from interpose.elf.cursor import DAMAGE
 from interpose.elf.dies import Die, scan
 from interpose.elf.lines import SourceLine
@@ -68,18 +70,22 @@ def blocks_at(function: Die, pc: int) -> Iterator[tuple[Die, list[Die]]]:
         block = inner
 
 
+def _inlined_calls(unit: Unit, functions: Functions, address: int) -> list[Die]:
+    """The inlined calls at `address`, outermost first; may raise what `DAMAGE` has."""
+    function = functions.at(unit.full, address)
+    blocks = blocks_at(function, address) if function is not None else ()
+    return [block for block, _ in blocks if block.tag == _INLINED]
+
+
 def inlined_name(unit: Unit, functions: Functions, address: int, linkage_name: str) -> str | None:
     """DW_AT_name of the function with that linkage name, of which there is an inlined call at `address`.
 
     Link-time optimisation leaves the function in another unit.
     """
-    try:
-        function = functions.at(unit.full, address)
-        for block, _ in blocks_at(function, address) if function is not None else ():
-            if block.tag == _INLINED and block.linkage_name == linkage_name:
-                return block.name
-    except DAMAGE:
-        pass
+    with suppress(*DAMAGE):
+        for call in _inlined_calls(unit, functions, address):
+            if call.linkage_name == linkage_name:
+                return call.name
     return None
 
 
@@ -92,15 +98,10 @@ def levels_at(info: DebugInfo, functions: Functions, address: int) -> list[Sourc
     if where is None:
         return []
     levels: list[SourceLine] = []
-    try:
-        function = functions.at(unit.full, address)
-        chain = [] if function is None else [block for block, _ in blocks_at(function, address)]
-        for block in reversed(chain):
-            if block.tag == _INLINED:
-                path, line = where
-                levels.append(SourceLine(block.name or block.linkage_name or "", path, line or 0))
-                where = block.unit.file_path(block.constant(AT_CALL_FILE)), block.constant(AT_CALL_LINE)
-    except DAMAGE:
-        pass
+    with suppress(*DAMAGE):
+        for call in reversed(_inlined_calls(unit, functions, address)):
+            path, line = where
+            levels.append(SourceLine(call.name or call.linkage_name or "", path, line or 0))
+            where = call.unit.file_path(call.constant(AT_CALL_FILE)), call.constant(AT_CALL_LINE)
     path, line = where
     return [*levels, SourceLine("", path, line or 0)]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tools.memcheck.guests import valgrind_version
+from tools.memcheck.guests import REFERENCE, valgrind_version
 
 ENGINES = ("none", "memcheck")
 WAYS = ("mv", "cp")
@@ -72,7 +72,7 @@ def test_stacks_name_what_is_mapped(run: Callable, files: dict[str, str], engine
     words = [f"+{files['old']}", change.format(**files), "function1"]
     found = inner_frames(run(engine, files["program"], *words).messages)
     right = "old_inner (replaced_object.c:11)"
-    if engine == "valgrind" and valgrind_version() != "valgrind-3.19.0":  # it reads lines when it needs them
+    if engine == "valgrind" and valgrind_version() != REFERENCE:  # it reads lines when it needs them
         late = (
             "new_inner (replaced_object.c:11)"
             if change.startswith("mv")

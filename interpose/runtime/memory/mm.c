@@ -174,10 +174,12 @@ static long allowed_prot(struct map_args *m) {
     return 0;
 }
 
-/* A reservation of the dynamic linker's: glibc makes one, from 2.35 on, for an image whose segments ask for more than a
- * page's alignment (all those of linkers before binutils 2.31), and maps the file within it. */
-static bool is_for_image(const struct tstate *ts, const struct map_args *m) {
-    return m->prot == PROT_NONE && !m->addr && rt_pc(ts->pc) - rt.linker_lo < rt.linker_hi - rt.linker_lo;
+/* Is a reservation (anonymous, without access) to lie near the images?  One that is wanted there: V8's, for its code.
+ * And the dynamic linker's: glibc makes one, from 2.35 on, for an image whose segments ask for more than a page's
+ * alignment (all those of linkers before binutils 2.31), and maps the file within it. */
+static bool reserves_near_images(const struct tstate *ts, u64 addr) {
+    if (!addr) return rt_pc(ts->pc) - rt.linker_lo < rt.linker_hi - rt.linker_lo;
+    return addr >= LOWEST_HINT && addr < IP_IMAGES_HI;
 }
 
 long rt_sys_mmap(struct tstate *ts) {
@@ -200,9 +202,7 @@ long rt_sys_mmap(struct tstate *ts) {
     m.len = RT_ROUND_UP(m.len, unit);
     bool anonymous = (m.flags & MAP_ANONYMOUS) != 0;
     bool is_private = (m.flags & MAP_TYPE) == MAP_PRIVATE;
-    /* A reservation that is wanted near the images: V8's, for its code. */
-    bool near_code = anonymous && m.prot == PROT_NONE && m.addr >= LOWEST_HINT && m.addr < IP_IMAGES_HI;
-    bool low = (m.flags & MAP_32BIT) || near_code || (anonymous && is_for_image(ts, &m)) ||
+    bool low = (m.flags & MAP_32BIT) || (anonymous && m.prot == PROT_NONE && reserves_near_images(ts, m.addr)) ||
                (anonymous && (m.prot & PROT_EXEC)) ||
                (!anonymous && is_private && ((m.prot & PROT_EXEC) || is_elf(m.fd)));
     u64 before = rt_dropped_blocks();

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tools.memcheck.guests import valgrind_version
+from tools.memcheck.guests import REFERENCE, valgrind_version
 
 from interpose.formats import callgrind
 
@@ -142,7 +142,7 @@ def program(folder: Path, ways: Sequence[str] = WAYS) -> Path:
     ids=["in line", "recorded", "branches", "caches"],
 )
 def test_as_valgrind(tmp_path: Path, options: tuple[str, ...]) -> None:
-    old = valgrind_version() == "valgrind-3.19.0" or "--branch-sim=yes" not in options
+    old = valgrind_version() == REFERENCE or "--branch-sim=yes" not in options
     ways = WAYS if old else [way for way in WAYS if way not in FOLDED]
     built = program(tmp_path, ways)
     ours, theirs = profile(tmp_path, built, *options).own, valgrind(tmp_path, built, *options).own

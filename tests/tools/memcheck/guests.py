@@ -118,8 +118,10 @@ def valgrind_version() -> str | None:
     return done.stdout.strip() or None
 
 
+REFERENCE = "valgrind-3.19.0"
+"""What the stored expectations are of."""
 NEWER_VERSION = "valgrind-3.27.1"
-"""Beside 3.19.0, what the reports may be compared with."""
+"""Beside it, what the reports may be compared with."""
 
 
 def xml_protocol() -> str:

@@ -11,6 +11,7 @@ from report.xml_normal import normalised
 from tools.memcheck.guests import (
     NEWER_VERSION,
     PACKAGE,
+    REFERENCE,
     SOURCES,
     TIMEOUT,
     Guest,
@@ -18,7 +19,6 @@ from tools.memcheck.guests import (
     xml_protocol,
 )
 from tools.memcheck.newer import NEWER
-from tools.memcheck.test_guests import REFERENCE
 
 # Every kind of error and leak that 3.19 knows; INTERPOSE_LONG takes all programs without a difference.
 NAMES = (

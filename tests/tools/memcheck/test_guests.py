@@ -13,6 +13,7 @@ import pytest
 from tools.memcheck.differences import DIFFERENCES, ORIGINS
 from tools.memcheck.guests import (
     NEWER_VERSION,
+    REFERENCE,
     Guest,
     all_guests,
     expectation,
@@ -22,7 +23,6 @@ from tools.memcheck.guests import (
 from tools.memcheck.newer import NEWER, as_before, changes
 
 GUESTS = {guest.name: guest for guest in all_guests()}
-REFERENCE = "valgrind-3.19.0"
 """The version that DIFFERENCES speaks of."""
 
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from tools.memcheck.guests import valgrind_version
+from tools.memcheck.guests import REFERENCE, valgrind_version
 from tools.memcheck.sweep_cases import NOT_MADE, all_cases, program, table
 from tools.memcheck.sweep_differences import SWEEP_DIFFERENCES
 
@@ -65,7 +65,7 @@ def test_every_call_with_arguments_is_checked(ours):
     assert wanted - reported - {"io_submit"} == set()
 
 
-@pytest.mark.skipif(valgrind_version() != "valgrind-3.19.0", reason="needs Valgrind 3.19")
+@pytest.mark.skipif(valgrind_version() != REFERENCE, reason="needs Valgrind 3.19")
 def test_reports_are_valgrinds_but_for_known_differences(ours, binary):
     theirs = reports(["valgrind"], binary)
     used, unexplained = set(), []

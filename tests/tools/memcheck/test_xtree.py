@@ -9,13 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools.memcheck.guests import PACKAGE, TIMEOUT, report_of, valgrind_version
+from tools.memcheck.guests import PACKAGE, REFERENCE, TIMEOUT, report_of, valgrind_version
 
 SOURCE = Path(__file__).parents[2] / "guests" / "memcheck_heap" / "xtree.c"
 OURS = [sys.executable, "-m", "interpose", "--tool=memcheck"]
-beside_valgrind = pytest.mark.skipif(
-    valgrind_version() != "valgrind-3.19.0", reason="compares with valgrind-3.19.0"
-)
+beside_valgrind = pytest.mark.skipif(valgrind_version() != REFERENCE, reason="compares with valgrind-3.19.0")
 
 
 @pytest.fixture(scope="module")
