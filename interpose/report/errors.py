@@ -436,8 +436,10 @@ class ErrorManager:
 
     def exit_status(self, status: int) -> int:
         """The exit status under ``--error-exitcode`` (docs/spec/output.md section 9)."""
-        if self.options.error_exitcode and (self.errors_found or self.must_exit):
-            return self.options.error_exitcode & 0xFF  # what exit() of it would leave
+        code = self.options.error_exitcode
+        # A negative one counts for the first error alone, which the run ends at.
+        if self.must_exit or (self.errors_found and code > 0):
+            return code & 0xFF  # what exit() of it would leave
         return status
 
     def summary_line(self) -> str:
@@ -491,12 +493,17 @@ class ErrorManager:
             self.log.debug(f"used_suppression: {entry.count:6d} {entry.name} {where}{leaks}")
         return True
 
-    def finish(self, hints: Sequence[str] = ()) -> None:
-        """Everything from the tool's hints to the last ``ERROR SUMMARY`` (docs/spec/output.md section 6)."""
+    def finish(self, hints: Sequence[str] = (), warnings: Sequence[str] = ()) -> None:
+        """Everything from the tool's hints to the last ``ERROR SUMMARY`` (docs/spec/output.md section 6).
+
+        ``warnings`` follow the hints, under ``-q``, too.
+        """
         listing = self.options.lists_errors()
         if self.options.verbosity >= 1:
             for hint in hints:
                 self.log.plain(hint)
+        for warning in warnings:
+            self.log.plain(warning)
         if self.options.verbosity == 1 and not listing:
             self.log.plain("For lists of detected and suppressed errors, rerun with: -s")
         if self.options.verbosity >= 1 or listing:

@@ -25,10 +25,14 @@ _DELTAS = (Delta.ANY, Delta.INCREASED, Delta.CHANGED, Delta.NEW)
 
 
 def _leak_check(tool: Tool, slot: Any, words: Sequence[int]) -> int:
-    """DO_LEAK_CHECK: mode (0 full, 1 summary), delta."""
+    """DO_LEAK_CHECK: mode (0 full, 1 summary), delta; others are told, and taken for a full search of all."""
+    if words[1] > 1:
+        tool.log.plain("Warning: unknown memcheck leak search mode")
+    if words[2] >= len(_DELTAS):
+        tool.log.plain("Warning: unknown memcheck leak search deltamode")
     options = replace(
         tool.leak_options(),
-        full=words[1] == 0,
+        full=words[1] != 1,
         delta=_DELTAS[words[2]] if words[2] < len(_DELTAS) else Delta.ANY,
         tid=slot.tid_guest,
         thread_name=tool.supervisor.thread_names.get(slot.tid_guest),

@@ -101,9 +101,8 @@ def finish(
         log.plain("")
     if errors.must_exit:
         return  # by a leak; and that was said
-    for line in requested_ranges_lines(options.requested_ranges):
-        log.plain(line)
-    errors.finish([TRACK_ORIGINS_HINT] if undefined_seen and not options.track_origins else [])
+    hints = [TRACK_ORIGINS_HINT] if undefined_seen and not options.track_origins else []
+    errors.finish(hints, requested_ranges_lines(options.requested_ranges))
 
 
 def heap_totals(stats: HeapStats) -> dict[str, int]:
