@@ -426,6 +426,7 @@ static long traced(struct tstate *ts, const struct exec_args *x, struct work *w)
 static bool path_from_here(struct work *w, struct exec_args *x, char *out) {
     u32 len = 0;
     rt_snprintf(w->name, sizeof w->name, "%s", w->path);
+    if (!w->path[0] && !(x->flags & AT_EMPTY_PATH)) return false;
     if (x->nr == __NR_execveat && x->dirfd != AT_FDCWD && w->path[0] != '/') {
         char link[40];
         rt_snprintf(link, sizeof link, "/proc/self/fd/%d", x->dirfd);

@@ -129,6 +129,11 @@ static void fails(void) {
     failing("script/x");
     failing("dangling");
     failing("circle");
+    char *named[] = {"no path", "args", NULL};
+    int program = open(self, O_RDONLY | O_CLOEXEC); /* without AT_EMPTY_PATH it is no program */
+    syscall(SYS_execveat, program, "", named, empty_env, 0);
+    printf("no path: %s\n", strerror(errno));
+    close(program);
     put("busy", "#!/bin/sh\n", 0700);
     int fd = open("busy", O_WRONLY);
     failing("busy");
