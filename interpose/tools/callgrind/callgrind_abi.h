@@ -187,7 +187,7 @@ struct cg_frame {
 #define CG_SKIP    2
 #define CG_SIGNAL  4 /* a handler: no call of what it interrupts */
 #define CG_INNER   IP_CT_F_INNER
-#define CG_TOGGLE  32 /* collecting has been switched at the call, and is again at the end */
+#define CG_TOGGLE  32 /* collecting is switched at the call, and again at the end; of a handler: it was on before */
 #define CG_PLAIN   64 /* records of runs: its end is a matter of costs alone */
 #define CG_UNSEEN  16 /* nothing was collected at the call: it counts if something is before its end */
 #define CG_QUICK   IP_CT_F_QUICK

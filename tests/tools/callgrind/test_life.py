@@ -72,6 +72,34 @@ def test_a_handler_does_not_call_what_it_returns_through(guest, tmp_path, what, 
         assert found.called["becomes", "handler"][0] == 1
 
 
+RECORDED = pytest.mark.parametrize("options", [(), ("--collect-jumps=yes",)], ids=["line", "recorded"])
+
+
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("collected"), "collected.c", "-pthread")
+
+
+@RECORDED
+def test_a_handler_is_collected_as_at_the_start(collected, tmp_path, options):
+    """What it interrupts does not decide, and what it switches counts up to its end."""
+    within = profile(tmp_path, collected, "--toggle-collect=interrupted", *options)
+    assert within.called["times", "leaf"] == (7, 7 * LEAF)
+    assert "handled" not in within.ir
+    assert "after" in within.ir
+    beside = profile(tmp_path, collected, "--toggle-collect=interrupted", "--collect-atstart=yes", *options)
+    assert "interrupted" not in beside.ir
+    assert "handled" in beside.ir
+    assert "after" not in beside.ir
+
+
+@RECORDED
+def test_each_call_that_leads_to_what_is_collected_counts(collected, tmp_path, options):
+    """Where a request switches collecting on, too, within a call that has been gone before."""
+    found = profile(tmp_path, collected, "--collect-atstart=no", *options, args=("switch",))
+    assert found.called["main", "outer"][0] == found.called["outer", "inner"][0] == 6
+
+
 @pytest.mark.parametrize(("what", "status"), [("fault", -11), ("threads", 3)])
 def test_calls_under_way_at_the_end(tmp_path, what, status):
     """A run of a block that ends early counts up to there, and calls under way cost what they have so far."""

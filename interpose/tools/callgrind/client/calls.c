@@ -53,7 +53,10 @@ static void cg_pop(struct thread *t) {
                                                                                                   : 0;
     u32 flags = f->flags;
     if (f->active) --*f->active;
-    if (flags & CG_TOGGLE) t->collects = !t->collects;
+    if (flags & CG_SIGNAL)
+        t->collects = (flags & CG_TOGGLE) != 0;
+    else if (flags & CG_TOGGLE)
+        t->collects = !t->collects;
     t->shared.context = f->context;
     t->last = f->counter;
     t->done = f->insn + 1;
@@ -250,7 +253,8 @@ void cg_unwind(struct thread *t) {
     t->shared.context = 0;
 }
 
-/* A handler begins: its costs are not the cost of what it interrupts. */
+/* A handler begins: its costs are not the cost of what it interrupts, nor is it collected because that is: it begins
+ * as a thread does, and what it switches counts up to its end. */
 void cg_signal(struct thread *t, u64 sp) {
     struct cg_frame *f = cg_push_frame(t);
     f->sp = sp;
@@ -259,9 +263,10 @@ void cg_signal(struct thread *t, u64 sp) {
     f->insn = t->done ? (u32)t->done - 1 : 0;
     f->call = 0;
     f->active = 0;
-    f->flags = CG_SIGNAL;
+    f->flags = CG_SIGNAL | (t->collects ? CG_TOGGLE : 0);
     f->last_sp = t->sp;
     for (u32 i = 0; i < cg.n_events; i++) f->began[i] = t->shared.total[i];
+    t->collects = cg.collect;
     t->last = 0;
     t->shared.context = 0;
 }

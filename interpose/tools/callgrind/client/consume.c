@@ -307,7 +307,7 @@ INLINE bool come_back(struct thread *t, const struct ip_tr_block *b, u64 sp) {
     if (f->sp > sp) return false;
     for (;; f = (struct cg_frame *)((u8 *)f - bytes)) {
         bool nobody = f->active == &t->nobody;
-        if (f->flags & (CG_SIGNAL | CG_TOGGLE) || (nobody && !(f->flags & CG_SKIP)) ||
+        if (f->flags & (CG_SIGNAL | CG_TOGGLE | CG_UNSEEN) || (nobody && !(f->flags & CG_SKIP)) ||
             (!nobody && f->call->function->number & CG_F_DUMP_AFTER))
             return false;
         if (--depth == 0 || ((struct cg_frame *)((u8 *)f - bytes))->sp > sp) break;
