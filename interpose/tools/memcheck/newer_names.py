@@ -7,7 +7,9 @@ and null arguments.
 from __future__ import annotations
 
 NEWER_NAMES: dict[str, tuple[str, ...]] = {
+    "fchmodat2(pathname)": ("fchmodat2(path)",),
     "fsopen(fs_name)": ("fsopen(filename)",),
+    "fspick(filename)": ("fspick(path)",),
     "futex_waitv(timeout)": ("sys_futex_waitv(timeout)",),
     "futex_waitv(waiters)": ("sys_futex_waitv(waiters)",),
     "io_pgetevents(sigmask)": ("io_pgetevents(usig)",),

@@ -122,6 +122,7 @@ REFERENCE = "valgrind-3.19.0"
 """What the stored expectations are of."""
 NEWER_VERSION = "valgrind-3.27.1"
 """Beside it, what the reports may be compared with."""
+VERSIONS = (REFERENCE, NEWER_VERSION)
 
 
 def xml_protocol() -> str:

@@ -43,6 +43,7 @@ def changes(guest: Guest, theirs: str, ours: str) -> str:
     found = [line for line in difflib.ndiff(theirs.splitlines(), ours.splitlines()) if line[0] in "-+"]
     text = "".join(f"{line[0]}{line[2:]}".rstrip() + "\n" for line in found)
     text = re.sub(r"\d+ bytes below stack pointer", "N bytes below stack pointer", text)
+    text = re.sub(r"\((?:[\w.+-]+/)+([\w.+-]+:\d+)\)", r"(\1)", text)  # where it was compiled
     text = re.sub(r"^(.*\n)\1+", r"\1", text, flags=re.MULTILINE)  # how often varies
     return without_library_lines(text, guest.source.name)
 

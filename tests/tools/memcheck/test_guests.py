@@ -14,6 +14,7 @@ from tools.memcheck.differences import DIFFERENCES, ORIGINS
 from tools.memcheck.guests import (
     NEWER_VERSION,
     REFERENCE,
+    VERSIONS,
     Guest,
     all_guests,
     expectation,
@@ -92,14 +93,26 @@ UNDEFINED = [
 ]
 
 
-@pytest.mark.skipif(valgrind_version() != REFERENCE, reason=f"compares with {REFERENCE}")
+UNTOLD = {"linked_lld", "stacks_used_again"}
+"""Of which 3.27 reports no lines or nothing (expect/newer.diff)."""
+
+
+@pytest.mark.skipif(valgrind_version() not in VERSIONS, reason=f"compares with {VERSIONS}")
 @pytest.mark.parametrize("name", UNDEFINED)
 def test_origins_agree(name: str, programs: Path) -> None:
     """--track-origins=yes: where each undefined value was created."""
     guest = GUESTS[name]
+    if lacking := guest.missing():
+        pytest.skip(f"{lacking} is not installed")
+    newer = valgrind_version() == NEWER_VERSION
+    if newer and name in UNTOLD:
+        pytest.skip("3.27 tells no lines of it")
     ours = guest.run([*guest.our_command(), "--track-origins=yes"], programs).text()
     theirs = guest.run([*guest.valgrind_command(), "--track-origins=yes"], programs).text()
     if name in ORIGINS:
         for edit in ORIGINS[name].edits:
             theirs = edit(theirs)
+    if newer:
+        assert ours == theirs or changes(guest, theirs, ours) == NEWER.get(name, ("", ""))[1]
+        return
     assert ours == theirs

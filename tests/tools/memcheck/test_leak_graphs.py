@@ -8,10 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tools.memcheck.guests import REFERENCE, ROOT, TIMEOUT, normalise, valgrind_version
+from tools.memcheck.guests import ROOT, TIMEOUT, VERSIONS, normalise, valgrind_version
 from tools.memcheck.test_processes import GUESTS, OURS, environment
 
-pytestmark = pytest.mark.skipif(valgrind_version() != REFERENCE, reason="compares with valgrind-3.19.0")
+pytestmark = pytest.mark.skipif(valgrind_version() not in VERSIONS, reason=f"compares with {VERSIONS}")
 SUPPRESSIONS = """{
    one
    Memcheck:Leak

@@ -113,8 +113,11 @@ static void poll_in(struct call *c, u64 at, u64 n) {
     u64 bad;
     if (n > 65536 || !rt_shadow_undef(at, n * sizeof(struct pollfd), &bad)) return;
     for (u64 i = 0; i < n; i++) {
+        int fd = 0;
         call_reads(c, at + i * 8, 4, "ufds.fd", "");
-        call_reads(c, at + i * 8 + 4, 2, "ufds.events", "");
+        /* A negative descriptor is skipped, but its entry is copied with the others. */
+        bool skipped = rt_copy_from(&fd, at + i * 8, 4) == 0 && fd < 0;
+        (skipped ? call_writes : call_reads)(c, at + i * 8 + 4, 2, "ufds.events", "");
         call_writes(c, at + i * 8 + 6, 2, "ufds.revents", "");
     }
 }
