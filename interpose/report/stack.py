@@ -42,7 +42,7 @@ _THREAD_START = "clone"
 
 # Since glibc 2.41 a system call that is a cancellation point is made in these, for all such functions.
 # Valgrind 3.27 leaves them out where they are innermost: errors and suppressions begin with `write` as ever.
-_CANCELLATION = frozenset({"__syscall_cancel_arch", "__internal_syscall_cancel", "__syscall_cancel"})
+CANCELLATION = frozenset({"__syscall_cancel_arch", "__internal_syscall_cancel", "__syscall_cancel"})
 
 
 class _Place(Enum):
@@ -241,7 +241,7 @@ class StackResolver:
         """How many innermost frames are the C library's, for cancellation of a system call; never all."""
         self._check_options()
         count = 0
-        while count + 1 < len(stack) and self._resolve(stack[count])[-1][0].raw_symbol in _CANCELLATION:
+        while count + 1 < len(stack) and self._resolve(stack[count])[-1][0].raw_symbol in CANCELLATION:
             count += 1
         return count
 

@@ -105,6 +105,23 @@ def test_other_xml_is_refused(text: str, message: str, tmp_path: Path) -> None:
     assert message in caught.value.message
 
 
+def test_frames_of_cancellation_make_no_other_error(tmp_path: Path) -> None:
+    """With glibc 2.41 and later, 3.24's stacks begin within `write`; ours and 3.27's begin with it."""
+    inner = ("__syscall_cancel_arch", "__internal_syscall_cancel", "__syscall_cancel")
+    for name, functions in (("old", (*inner, "write", "main")), ("new", ("write", "main")), ("none", inner)):
+        frames = "".join(f"<frame><ip>0x1</ip><fn>{function}</fn></frame>" for function in functions)
+        (tmp_path / f"{name}.xml").write_text(
+            "<valgrindoutput><pid>1</pid><tool>memcheck</tool><error><unique>0x1</unique><tid>1</tid>"
+            "<kind>SyscallParam</kind><what>Syscall param write(buf) points to uninitialised byte(s)</what>"
+            f"<stack>{frames}</stack></error></valgrindoutput>"
+        )
+    old, new, none = (report.read(tmp_path / f"{name}.xml") for name in ("old", "new", "none"))
+    assert [error.stack[0].function for error in old.errors] == [inner[0]]
+    found = compare(old, new)
+    assert len(found.unchanged) == 1 and not found.new and not found.fixed
+    assert len(compare(none, new).new) == 1
+
+
 def test_odd_numbers_and_names(tmp_path: Path) -> None:
     (tmp_path / "odd.xml").write_text(
         "<valgrindoutput><pid>x</pid><tool>memcheck</tool><error><unique>0x1</unique>"

@@ -217,6 +217,9 @@ def test_the_same_as_valgrind(mode: str, program: Path, tmp_path: Path) -> None:
         whole = whole.replace("\x01", r"\x01").replace("<&\\x01\ufffd>", r"&lt;&amp;\x01\xff&gt;")
         texts.append(_without_lost_in_registers(whole) if mode in "gb" else whole)
     theirs, ours = texts
+    # 3.24 shows the C library's own frames of a system call (glibc 2.41 and later).
+    inner = r"<fn>__(?:internal_syscall_cancel|syscall_cancel(?:_arch)?)</fn>"
+    theirs = re.sub(rf" *<frame>\n(?:(?! *</frame>).*\n)*? *{inner}\n(?:.*\n)*? *</frame>\n", "", theirs)
     if mode == "t":  # Valgrind's document has no end: the program is not its own any more
         ours = ours[: len(theirs)]
     assert ours == theirs

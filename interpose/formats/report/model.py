@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from interpose.report.stack import CANCELLATION
+
 COMPARED_FRAMES = 8
 """Frames that a fingerprint is made of: options that show more must not change it."""
 
@@ -94,6 +96,14 @@ class SuppressionUse:
     blocks: int = 0
 
 
+def _compared(stack: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """The frames of a fingerprint: Valgrind 3.24 begins with the C library's own of a system call."""
+    hidden = 0
+    while hidden + 1 < len(stack) and (stack[hidden].symbol or stack[hidden].function) in CANCELLATION:
+        hidden += 1
+    return stack[hidden : hidden + COMPARED_FRAMES]
+
+
 def _stack_lines(stack: Iterable[Frame]) -> Iterator[str]:
     word = "at"
     for frame in stack:
@@ -135,7 +145,7 @@ class Error:
         parts = [self.kind]
         if self.kind in _TOLD_APART:
             parts.append(self.what)
-        for frame in self.stack[:COMPARED_FRAMES]:
+        for frame in _compared(self.stack):
             parts.append(frame.symbol or frame.function or os.path.basename(frame.object or "???"))
         return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
 
@@ -283,4 +293,4 @@ class Report:
 
 def _place(error: Error) -> tuple[tuple[str, int], ...]:
     """Two errors of one place, in two processes or threads, are one."""
-    return tuple((frame.file or "", frame.line or 0) for frame in error.stack[:COMPARED_FRAMES])
+    return tuple((frame.file or "", frame.line or 0) for frame in _compared(error.stack))
