@@ -386,8 +386,10 @@ static void sort_by_place(struct collection *c) {
 }
 
 /* Of the names of one address that with the fewest bytes before the version is shown, then `@@` before `@` before
- * none, then by their bytes. */
+ * none, then by their bytes.  But of MPI's two names for a function, the one for profilers is shown. */
 static bool is_preferred(const char *name, const char *other) {
+    if (!strncmp(name, "PMPI_", 5) && !strcmp(name + 1, other)) return true;
+    if (!strncmp(other, "PMPI_", 5) && !strcmp(other + 1, name)) return false;
     const char *names[2] = {name, other};
     uint64_t bytes[2], signs[2] = {0};
     for (int k = 0; k < 2; k++) {

@@ -27,6 +27,10 @@ PREFERRED = [
     ("__stat", "stat64"),
     ("htonl", "ntohl"),
     ("_ZNSt8bad_castD1Ev", "_ZNSt8bad_castD2Ev"),
+    ("PMPI_Send", "MPI_Send"),  # the name for profilers
+    ("MPI_Send", "PMPI_Send2"),
+    ("MPIX_Send", "PMPIX_Send"),
+    ("mpi_send_", "pmpi_send_"),
 ]
 
 
