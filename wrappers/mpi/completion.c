@@ -210,6 +210,78 @@ int IP_EXPORT IP_WRAPPER(PMPI_Request_get_status)(MPI_Request request, int *flag
     return result;
 }
 
+/* ---- MPI-4.1's looks at many: what has come may be read, and the requests stay */
+
+static void peeked(const struct many *many, int request, int status) {
+    if (request >= 0 && request < many->n) ip_request_peeked(many->handles[request], &many->statuses[status]);
+}
+
+int IP_EXPORT IP_WRAPPER(PMPI_Request_get_status_all)(int count, const MPI_Request array_of_requests[], int *flag,
+                                                      MPI_Status array_of_statuses[]) {
+    BEGIN(Request_get_status_all);
+    struct many many;
+    int result;
+    if (outer) {
+        IP_VALUE(count);
+        IP_STORES(flag, 1);
+        check_many(call, count, array_of_requests, array_of_statuses);
+        many_begin(&many, count, array_of_requests, count, array_of_statuses);
+        array_of_statuses = many.statuses;
+    }
+    INTERPOSE_CALL_FN_W_WWWW(result, orig, count, array_of_requests, flag, array_of_statuses);
+    if (!outer) return result;
+    if (result == MPI_SUCCESS && *flag)
+        for (int i = 0; i < many.n; i++) peeked(&many, i, i);
+    many_end(&many);
+    ip_leave(call);
+    return result;
+}
+
+int IP_EXPORT IP_WRAPPER(PMPI_Request_get_status_any)(int count, const MPI_Request array_of_requests[], int *indx,
+                                                      int *flag, MPI_Status *status) {
+    BEGIN(Request_get_status_any);
+    struct many many;
+    int result;
+    if (outer) {
+        IP_VALUE(count);
+        IP_STORES(indx, 1);
+        IP_STORES(flag, 1);
+        check_many(call, count, array_of_requests, NULL);
+        IP_STORES(status, 1);
+        many_begin(&many, count, array_of_requests, 1, status);
+        status = many.statuses;
+    }
+    INTERPOSE_CALL_FN_W_5W(result, orig, count, array_of_requests, indx, flag, status);
+    if (!outer) return result;
+    if (result == MPI_SUCCESS && *flag && *indx != MPI_UNDEFINED) peeked(&many, *indx, 0);
+    many_end(&many);
+    ip_leave(call);
+    return result;
+}
+
+int IP_EXPORT IP_WRAPPER(PMPI_Request_get_status_some)(int incount, const MPI_Request array_of_requests[],
+                                                       int *outcount, int array_of_indices[],
+                                                       MPI_Status array_of_statuses[]) {
+    BEGIN(Request_get_status_some);
+    struct many many;
+    int result;
+    if (outer) {
+        IP_VALUE(incount);
+        IP_STORES(outcount, 1);
+        IP_STORES(array_of_indices, incount);
+        check_many(call, incount, array_of_requests, array_of_statuses);
+        many_begin(&many, incount, array_of_requests, incount, array_of_statuses);
+        array_of_statuses = many.statuses;
+    }
+    INTERPOSE_CALL_FN_W_5W(result, orig, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    if (!outer) return result;
+    if (result == MPI_SUCCESS && *outcount != MPI_UNDEFINED)
+        for (int i = 0; i < *outcount; i++) peeked(&many, array_of_indices[i], i);
+    many_end(&many);
+    ip_leave(call);
+    return result;
+}
+
 /* ---- what begins them, and ends them otherwise */
 
 int IP_EXPORT IP_WRAPPER(PMPI_Start)(MPI_Request *request) {

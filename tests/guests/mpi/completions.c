@@ -34,7 +34,7 @@ static void check(void) {
 static void completions(void) {
     MPI_Status status, statuses[K];
     int index, indices[K], n, flag, left;
-    for (int way = 0; way < 12; way++) {
+    for (int way = 0; way < 15; way++) {
         if (rank == 0) {
             send(K);
             continue;
@@ -94,6 +94,29 @@ static void completions(void) {
                 MPI_Wait(&request[i], &status);
             }
             break;
+#if MPI_VERSION > 4 || MPI_VERSION == 4 && MPI_SUBVERSION >= 1
+        case 12:
+            for (flag = 0; !flag;)
+                MPI_Request_get_status_all(K, request, &flag, MPI_STATUSES_IGNORE);
+            for (int i = 0; i < K; i++)
+                use(box[i], N);
+            decide(box[0][N]);
+            MPI_Waitall(K, request, MPI_STATUSES_IGNORE);
+            break;
+        case 13:
+            for (flag = 0; !flag;)
+                MPI_Request_get_status_any(K, request, &index, &flag, &status);
+            use(box[index], N);
+            MPI_Waitall(K, request, MPI_STATUSES_IGNORE);
+            break;
+        case 14:
+            for (n = 0; !n;)
+                MPI_Request_get_status_some(K, request, &n, indices, statuses);
+            for (int i = 0; i < n; i++)
+                use(box[indices[i]], N);
+            MPI_Waitall(K, request, MPI_STATUSES_IGNORE);
+            break;
+#endif
         default:
             MPI_Waitall(K, request, statuses);
         }
