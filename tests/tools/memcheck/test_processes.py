@@ -31,7 +31,7 @@ def build(name: str, folder: Path, *libraries: str) -> Path:
 
 
 def reports(command: list[str], program: Path, *arguments: str, **variables: str) -> list[str]:
-    """The logs of all processes, by the order of their numbers; of what is executed last in each."""
+    """The logs of all processes, of what each executed last, sorted: a child's number may be lower."""
     folder = program.parent / ("ours" if command is OURS else "theirs")
     folder.mkdir(exist_ok=True)
     subprocess.run(
@@ -42,13 +42,13 @@ def reports(command: list[str], program: Path, *arguments: str, **variables: str
         check=False,
     )
     found = []
-    for log in sorted(folder.iterdir(), key=lambda path: int(path.name)):
+    for log in list(folder.iterdir()):
         text = re.sub(r"^(==\d+== )Parent PID.*\n", "", log.read_text(), flags=re.M)
         # One log for the programs before and after an exec: Valgrind empties it there.
         last = re.split(r"^(?===\d+== Memcheck, a memory)", text, flags=re.M)[-1]
         found.append(normalise(last))
         log.unlink()
-    return found
+    return sorted(found)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_leaks_of_children(case: str, tmp_path: Path) -> None:
     program = build("children", tmp_path)
     ours, theirs = (reports(command, program, case) for command in (OURS, ["valgrind"]))
     assert ours == theirs
-    assert "loss record" in ours[-1]
+    assert any("loss record" in report for report in ours)
 
 
 def compare_allocator(program: Path, options: list[str], **variables: str) -> None:
