@@ -177,6 +177,12 @@ static long bad_address(struct tstate *ts, const char *which, u64 addr) {
     return -EFAULT;
 }
 
+/* With -q, too: a debug line, as of Valgrind's. */
+static long bad_set(struct tstate *ts, const char *which, u64 addr) {
+    rt_say(ts, IP_SAY_DEBUG, "Warning: Bad %s address 0x%lX in sigprocmask", which, addr);
+    return -EFAULT;
+}
+
 long rt_sys_rt_sigaction(struct tstate *ts) {
     int sig = (int)ts->gpr[IP_RDI];
     u64 act = ts->gpr[IP_RSI], oact = ts->gpr[IP_RDX];
@@ -220,7 +226,7 @@ long rt_sys_rt_sigprocmask(struct tstate *ts) {
 
     if (ts->gpr[IP_R10] != 8) return -EINVAL;
     if (set) {
-        if (rt_copy_from(&want, set, 8) != 0) return -EFAULT;
+        if (rt_copy_from(&want, set, 8) != 0) return bad_set(ts, "set handler", set);
         sig_show_mask(ts, how, set, want);
         want &= ~SIG_UNBLOCKABLE;
         if (how == 0)
@@ -239,7 +245,7 @@ long rt_sys_rt_sigprocmask(struct tstate *ts) {
         th->sigmask = want;
         if (aside) th->pending = 1; /* have it delivered on the way back */
     }
-    if (oset && rt_copy_to(oset, &old, 8) != 0) return -EFAULT;
+    if (oset && rt_copy_to(oset, &old, 8) != 0) return bad_set(ts, "oldset", oset);
     return 0;
 }
 
