@@ -9,14 +9,20 @@
     INTERPOSE_GET_ORIG_FN(orig);                                                                                       \
     bool outer = ip_enter(call, "MPI_" #name, __builtin_return_address(0), __builtin_frame_address(0))
 
+/* What a function does about requests: wait for their end, ask for it, or look only, so that they stay. */
+enum way { WAITS, TESTS, LOOKS };
+
 /* Handles and statuses of a call: those before it, and statuses also where the program wants none. */
 struct many {
+    enum way way;
     int n;
     uintptr_t *handles, few_handles[16];
     MPI_Status *statuses, *own, few_statuses[16];
 };
 
-static void many_begin(struct many *many, int n, const MPI_Request *requests, int n_statuses, MPI_Status *statuses) {
+static void many_begin(struct many *many, enum way way, int n, const MPI_Request *requests, int n_statuses,
+                       MPI_Status *statuses) {
+    many->way = way;
     many->n = n = n > 0 && requests ? n : 0;
     bool is_few = (size_t)n <= IP_COUNT_OF(many->few_handles);
     many->handles = is_few ? many->few_handles : ip_alloc(sizeof *many->handles * (size_t)n);
@@ -44,7 +50,11 @@ static void done(const struct many *many, int request, int status, int result) {
     } else if (result != MPI_SUCCESS) {
         which = NULL;
     }
-    if (request >= 0 && request < many->n) ip_request_done(many->handles[request], which);
+    if (request < 0 || request >= many->n) return;
+    if (many->way != LOOKS)
+        ip_request_done(many->handles[request], which);
+    else if (which)
+        ip_request_peeked(many->handles[request], which);
 }
 
 /* Statuses are written for each request, so that there has to be room for them. */
@@ -54,24 +64,24 @@ static void check_many(struct ip_call *call, int n, const MPI_Request *array_of_
     IP_STORES(array_of_statuses, n);
 }
 
-/* ---- Wait... and Test... differ in the flag alone */
+/* ---- Wait... and Test... differ in the flag, MPI-4.1's Request_get_status_... in that requests stay */
 
-static int complete_one(struct ip_call *call, bool outer, InterposeOrigFn orig, MPI_Request *request, bool tests,
+static int complete_one(struct ip_call *call, bool outer, InterposeOrigFn orig, MPI_Request *request, enum way way,
                         int *flag, MPI_Status *status) {
     struct many many;
     int result;
     if (outer) {
         check_many(call, 1, request, status);
-        if (tests) IP_STORES(flag, 1);
-        many_begin(&many, 1, request, 1, status);
+        if (way != WAITS) IP_STORES(flag, 1);
+        many_begin(&many, way, 1, request, 1, status);
         status = many.statuses;
     }
-    if (tests)
+    if (way != WAITS)
         INTERPOSE_CALL_FN_W_WWW(result, orig, request, flag, status);
     else
         INTERPOSE_CALL_FN_W_WW(result, orig, request, status);
     if (!outer) return result;
-    if (result != MPI_SUCCESS || !tests || *flag) done(&many, 0, 0, result);
+    if (result != MPI_SUCCESS || way == WAITS || *flag) done(&many, 0, 0, result);
     many_end(&many);
     ip_leave(call);
     return result;
@@ -79,31 +89,31 @@ static int complete_one(struct ip_call *call, bool outer, InterposeOrigFn orig, 
 
 int IP_EXPORT IP_WRAPPER(PMPI_Wait)(MPI_Request *request, MPI_Status *status) {
     BEGIN(Wait);
-    return complete_one(call, outer, orig, request, false, NULL, status);
+    return complete_one(call, outer, orig, request, WAITS, NULL, status);
 }
 
 int IP_EXPORT IP_WRAPPER(PMPI_Test)(MPI_Request *request, int *flag, MPI_Status *status) {
     BEGIN(Test);
-    return complete_one(call, outer, orig, request, true, flag, status);
+    return complete_one(call, outer, orig, request, TESTS, flag, status);
 }
 
 static int complete_all(struct ip_call *call, bool outer, InterposeOrigFn orig, int count,
-                        MPI_Request *array_of_requests, bool tests, int *flag, MPI_Status *array_of_statuses) {
+                        const MPI_Request *array_of_requests, enum way way, int *flag, MPI_Status *array_of_statuses) {
     struct many many;
     int result;
     if (outer) {
         IP_VALUE(count);
-        if (tests) IP_STORES(flag, 1);
+        if (way != WAITS) IP_STORES(flag, 1);
         check_many(call, count, array_of_requests, array_of_statuses);
-        many_begin(&many, count, array_of_requests, count, array_of_statuses);
+        many_begin(&many, way, count, array_of_requests, count, array_of_statuses);
         array_of_statuses = many.statuses;
     }
-    if (tests)
+    if (way != WAITS)
         INTERPOSE_CALL_FN_W_WWWW(result, orig, count, array_of_requests, flag, array_of_statuses);
     else
         INTERPOSE_CALL_FN_W_WWW(result, orig, count, array_of_requests, array_of_statuses);
     if (!outer) return result;
-    if ((result == MPI_SUCCESS && (!tests || *flag)) || result == MPI_ERR_IN_STATUS)
+    if ((result == MPI_SUCCESS && (way == WAITS || *flag)) || result == MPI_ERR_IN_STATUS)
         for (int i = 0; i < many.n; i++) done(&many, i, i, result);
     many_end(&many);
     ip_leave(call);
@@ -112,37 +122,37 @@ static int complete_all(struct ip_call *call, bool outer, InterposeOrigFn orig, 
 
 int IP_EXPORT IP_WRAPPER(PMPI_Waitall)(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
     BEGIN(Waitall);
-    return complete_all(call, outer, orig, count, array_of_requests, false, NULL, array_of_statuses);
+    return complete_all(call, outer, orig, count, array_of_requests, WAITS, NULL, array_of_statuses);
 }
 
 int IP_EXPORT IP_WRAPPER(PMPI_Testall)(int count, MPI_Request array_of_requests[], int *flag,
                                        MPI_Status array_of_statuses[]) {
     BEGIN(Testall);
-    return complete_all(call, outer, orig, count, array_of_requests, true, flag, array_of_statuses);
+    return complete_all(call, outer, orig, count, array_of_requests, TESTS, flag, array_of_statuses);
 }
 
 static int complete_any(struct ip_call *call, bool outer, InterposeOrigFn orig, int count,
-                        MPI_Request *array_of_requests, int *indx, bool tests, int *flag, MPI_Status *status) {
+                        const MPI_Request *array_of_requests, int *indx, enum way way, int *flag, MPI_Status *status) {
     struct many many;
     int result, index = MPI_UNDEFINED, *at = indx;
     if (outer) {
         IP_VALUE(count);
         IP_STORES(indx, 1);
-        if (tests) IP_STORES(flag, 1);
+        if (way != WAITS) IP_STORES(flag, 1);
         check_many(call, count, array_of_requests, NULL);
         IP_STORES(status, 1);
-        many_begin(&many, count, array_of_requests, 1, status);
+        many_begin(&many, way, count, array_of_requests, 1, status);
         status = many.statuses;
         /* An error may leave the program's as it was: not defined. */
         if (indx) at = &index;
     }
-    if (tests)
+    if (way != WAITS)
         INTERPOSE_CALL_FN_W_5W(result, orig, count, array_of_requests, at, flag, status);
     else
         INTERPOSE_CALL_FN_W_WWWW(result, orig, count, array_of_requests, at, status);
     if (!outer) return result;
     if (indx && (result == MPI_SUCCESS || index != MPI_UNDEFINED)) *indx = index;
-    if (index != MPI_UNDEFINED && (result != MPI_SUCCESS || !tests || *flag)) done(&many, index, 0, result);
+    if (index != MPI_UNDEFINED && (result != MPI_SUCCESS || way == WAITS || *flag)) done(&many, index, 0, result);
     many_end(&many);
     ip_leave(call);
     return result;
@@ -150,17 +160,17 @@ static int complete_any(struct ip_call *call, bool outer, InterposeOrigFn orig, 
 
 int IP_EXPORT IP_WRAPPER(PMPI_Waitany)(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *status) {
     BEGIN(Waitany);
-    return complete_any(call, outer, orig, count, array_of_requests, indx, false, NULL, status);
+    return complete_any(call, outer, orig, count, array_of_requests, indx, WAITS, NULL, status);
 }
 
 int IP_EXPORT IP_WRAPPER(PMPI_Testany)(int count, MPI_Request array_of_requests[], int *indx, int *flag,
                                        MPI_Status *status) {
     BEGIN(Testany);
-    return complete_any(call, outer, orig, count, array_of_requests, indx, true, flag, status);
+    return complete_any(call, outer, orig, count, array_of_requests, indx, TESTS, flag, status);
 }
 
-static int complete_some(struct ip_call *call, bool outer, InterposeOrigFn orig, int incount,
-                         MPI_Request *array_of_requests, int *outcount, int *array_of_indices,
+static int complete_some(struct ip_call *call, bool outer, InterposeOrigFn orig, enum way way, int incount,
+                         const MPI_Request *array_of_requests, int *outcount, int *array_of_indices,
                          MPI_Status *array_of_statuses) {
     struct many many;
     int result;
@@ -169,7 +179,7 @@ static int complete_some(struct ip_call *call, bool outer, InterposeOrigFn orig,
         IP_STORES(outcount, 1);
         IP_STORES(array_of_indices, incount);
         check_many(call, incount, array_of_requests, array_of_statuses);
-        many_begin(&many, incount, array_of_requests, incount, array_of_statuses);
+        many_begin(&many, way, incount, array_of_requests, incount, array_of_statuses);
         array_of_statuses = many.statuses;
     }
     INTERPOSE_CALL_FN_W_5W(result, orig, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
@@ -184,13 +194,35 @@ static int complete_some(struct ip_call *call, bool outer, InterposeOrigFn orig,
 int IP_EXPORT IP_WRAPPER(PMPI_Waitsome)(int incount, MPI_Request array_of_requests[], int *outcount,
                                         int array_of_indices[], MPI_Status array_of_statuses[]) {
     BEGIN(Waitsome);
-    return complete_some(call, outer, orig, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    return complete_some(call, outer, orig, WAITS, incount, array_of_requests, outcount, array_of_indices,
+                         array_of_statuses);
 }
 
 int IP_EXPORT IP_WRAPPER(PMPI_Testsome)(int incount, MPI_Request array_of_requests[], int *outcount,
                                         int array_of_indices[], MPI_Status array_of_statuses[]) {
     BEGIN(Testsome);
-    return complete_some(call, outer, orig, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    return complete_some(call, outer, orig, TESTS, incount, array_of_requests, outcount, array_of_indices,
+                         array_of_statuses);
+}
+
+int IP_EXPORT IP_WRAPPER(PMPI_Request_get_status_all)(int count, const MPI_Request array_of_requests[], int *flag,
+                                                      MPI_Status array_of_statuses[]) {
+    BEGIN(Request_get_status_all);
+    return complete_all(call, outer, orig, count, array_of_requests, LOOKS, flag, array_of_statuses);
+}
+
+int IP_EXPORT IP_WRAPPER(PMPI_Request_get_status_any)(int count, const MPI_Request array_of_requests[], int *indx,
+                                                      int *flag, MPI_Status *status) {
+    BEGIN(Request_get_status_any);
+    return complete_any(call, outer, orig, count, array_of_requests, indx, LOOKS, flag, status);
+}
+
+int IP_EXPORT IP_WRAPPER(PMPI_Request_get_status_some)(int incount, const MPI_Request array_of_requests[],
+                                                       int *outcount, int array_of_indices[],
+                                                       MPI_Status array_of_statuses[]) {
+    BEGIN(Request_get_status_some);
+    return complete_some(call, outer, orig, LOOKS, incount, array_of_requests, outcount, array_of_indices,
+                         array_of_statuses);
 }
 
 int IP_EXPORT IP_WRAPPER(PMPI_Request_get_status)(MPI_Request request, int *flag, MPI_Status *status) {
@@ -206,78 +238,6 @@ int IP_EXPORT IP_WRAPPER(PMPI_Request_get_status)(MPI_Request request, int *flag
     INTERPOSE_CALL_FN_W_WWW(result, orig, request, flag, wanted);
     if (!outer) return result;
     if (result == MPI_SUCCESS && *flag) ip_request_peeked(IP_WORD(request), wanted);
-    ip_leave(call);
-    return result;
-}
-
-/* ---- MPI-4.1's looks at many: what has come may be read, and the requests stay */
-
-static void peeked(const struct many *many, int request, int status) {
-    if (request >= 0 && request < many->n) ip_request_peeked(many->handles[request], &many->statuses[status]);
-}
-
-int IP_EXPORT IP_WRAPPER(PMPI_Request_get_status_all)(int count, const MPI_Request array_of_requests[], int *flag,
-                                                      MPI_Status array_of_statuses[]) {
-    BEGIN(Request_get_status_all);
-    struct many many;
-    int result;
-    if (outer) {
-        IP_VALUE(count);
-        IP_STORES(flag, 1);
-        check_many(call, count, array_of_requests, array_of_statuses);
-        many_begin(&many, count, array_of_requests, count, array_of_statuses);
-        array_of_statuses = many.statuses;
-    }
-    INTERPOSE_CALL_FN_W_WWWW(result, orig, count, array_of_requests, flag, array_of_statuses);
-    if (!outer) return result;
-    if (result == MPI_SUCCESS && *flag)
-        for (int i = 0; i < many.n; i++) peeked(&many, i, i);
-    many_end(&many);
-    ip_leave(call);
-    return result;
-}
-
-int IP_EXPORT IP_WRAPPER(PMPI_Request_get_status_any)(int count, const MPI_Request array_of_requests[], int *indx,
-                                                      int *flag, MPI_Status *status) {
-    BEGIN(Request_get_status_any);
-    struct many many;
-    int result;
-    if (outer) {
-        IP_VALUE(count);
-        IP_STORES(indx, 1);
-        IP_STORES(flag, 1);
-        check_many(call, count, array_of_requests, NULL);
-        IP_STORES(status, 1);
-        many_begin(&many, count, array_of_requests, 1, status);
-        status = many.statuses;
-    }
-    INTERPOSE_CALL_FN_W_5W(result, orig, count, array_of_requests, indx, flag, status);
-    if (!outer) return result;
-    if (result == MPI_SUCCESS && *flag && *indx != MPI_UNDEFINED) peeked(&many, *indx, 0);
-    many_end(&many);
-    ip_leave(call);
-    return result;
-}
-
-int IP_EXPORT IP_WRAPPER(PMPI_Request_get_status_some)(int incount, const MPI_Request array_of_requests[],
-                                                       int *outcount, int array_of_indices[],
-                                                       MPI_Status array_of_statuses[]) {
-    BEGIN(Request_get_status_some);
-    struct many many;
-    int result;
-    if (outer) {
-        IP_VALUE(incount);
-        IP_STORES(outcount, 1);
-        IP_STORES(array_of_indices, incount);
-        check_many(call, incount, array_of_requests, array_of_statuses);
-        many_begin(&many, incount, array_of_requests, incount, array_of_statuses);
-        array_of_statuses = many.statuses;
-    }
-    INTERPOSE_CALL_FN_W_5W(result, orig, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-    if (!outer) return result;
-    if (result == MPI_SUCCESS && *outcount != MPI_UNDEFINED)
-        for (int i = 0; i < *outcount; i++) peeked(&many, array_of_indices[i], i);
-    many_end(&many);
     ip_leave(call);
     return result;
 }
