@@ -40,7 +40,7 @@ static __attribute__((noinline)) void no_memory(void) { failed(ENOMEM); }
     })
 
 /* The program's linker may have made several into one (identical code folding, aliases), and of rules for one address
- * the one that lies highest holds (docs/spec/redirection.md, section 6): functions that are given less come last, or
+ * the one that lies highest holds (docs/spec/redirection.md, section 4): functions that are given less come last, or
  * whatever a register held would be taken for a size. */
 
 /* ---- C++ -------------------------------------------------------------------------- */
@@ -244,7 +244,7 @@ PUBLIC void *SYM(10092, C_LIB, reallocarray)(void *p, size_t n, size_t size) {
 ALSO(SYM(10092, SOMALLOC, reallocarray), SYM(10092, C_LIB, reallocarray));
 
 /* Where it is one with memalign, as in glibc until 2.37, the one that lies higher holds (docs/spec/redirection.md,
- * section 6), which is memalign in Valgrind. */
+ * section 4), which is memalign in Valgrind. */
 PUBLIC void *SYM(10170, C_LIB, aligned_alloc)(size_t align, size_t n) {
     look_at(align);
     look_at(n);

@@ -460,7 +460,7 @@ PUBLIC void *SYM(20300, C_LIB, __memcpy_chk)(void *d, const void *s, size_t n, s
     copy_apart(d, s, n, "memcpy_chk");
     return d;
 }
-/* In glibc one body is both: this, which lies higher, holds (docs/spec/redirection.md, section 6), for an overlap is
+/* In glibc one body is both: this, which lies higher, holds (docs/spec/redirection.md, section 4), for an overlap is
  * no error of who called memmove. */
 PUBLIC void *SYM(20240, C_LIB, __memmove_chk)(void *d, const void *s, size_t n, size_t room) {
     if (room < n) overflow("memmove_chk");

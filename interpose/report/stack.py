@@ -42,7 +42,20 @@ _THREAD_START = "clone"
 
 # Since glibc 2.41 a system call that is a cancellation point is made in these, for all such functions.
 # Valgrind 3.27 leaves them out where they are innermost: errors and suppressions begin with `write` as ever.
-CANCELLATION = frozenset({"__syscall_cancel_arch", "__internal_syscall_cancel", "__syscall_cancel"})
+_CANCELLATION = frozenset({"__syscall_cancel_arch", "__internal_syscall_cancel", "__syscall_cancel"})
+
+
+def cancellation_frames(names: Iterable[str | None]) -> int:
+    """How many innermost frames are the C library's, for cancellation of a system call.
+
+    ``names`` are those of all frames but the outermost, innermost first.
+    """
+    count = 0
+    for name in names:
+        if name not in _CANCELLATION:
+            break
+        count += 1
+    return count
 
 
 class _Place(Enum):
@@ -240,10 +253,7 @@ class StackResolver:
     def hidden(self, stack: Stack) -> int:
         """How many innermost frames are the C library's, for cancellation of a system call; never all."""
         self._check_options()
-        count = 0
-        while count + 1 < len(stack) and self._resolve(stack[count])[-1][0].raw_symbol in CANCELLATION:
-            count += 1
-        return count
+        return cancellation_frames(self._resolve(address)[-1][0].raw_symbol for address in stack[:-1])
 
     def forget(self) -> None:
         """Drop what was looked up: an object came or went."""

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from interpose.report.stack import CANCELLATION
+from interpose.report.stack import cancellation_frames
 
 COMPARED_FRAMES = 8
 """Frames that a fingerprint is made of: options that show more must not change it."""
@@ -98,9 +98,7 @@ class SuppressionUse:
 
 def _compared(stack: tuple[Frame, ...]) -> tuple[Frame, ...]:
     """The frames of a fingerprint: Valgrind 3.24 begins with the C library's own of a system call."""
-    hidden = 0
-    while hidden + 1 < len(stack) and (stack[hidden].symbol or stack[hidden].function) in CANCELLATION:
-        hidden += 1
+    hidden = cancellation_frames(frame.symbol or frame.function for frame in stack[:-1])
     return stack[hidden : hidden + COMPARED_FRAMES]
 
 

@@ -119,7 +119,7 @@ def valgrind_version() -> str | None:
 
 
 REFERENCE = "valgrind-3.19.0"
-"""What the stored expectations are of."""
+"""What the stored expectations are of, and differences.py speaks of."""
 NEWER_VERSION = "valgrind-3.27.1"
 """Beside it, what the reports may be compared with."""
 VERSIONS = (REFERENCE, NEWER_VERSION)

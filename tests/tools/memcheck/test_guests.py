@@ -24,7 +24,6 @@ from tools.memcheck.guests import (
 from tools.memcheck.newer import NEWER, as_before, changes
 
 GUESTS = {guest.name: guest for guest in all_guests()}
-"""The version that DIFFERENCES speaks of."""
 
 
 @pytest.fixture(scope="session")
