@@ -105,6 +105,17 @@ def runtime() -> None:
     at_request(argument, act)
 
 
+def wild() -> None:
+    """The runtime follows a wild pointer at an address, with 0x77 in RCX."""
+
+    def act(supervisor: Supervisor) -> None:
+        # mov $0x77, %ecx; xor %eax, %eax; mov 0x30(%rax), %rdx
+        code = b"\xb9\x77\x00\x00\x00\x31\xc0\x48\x8b\x50\x30"
+        os.pwrite(supervisor.client.memory_fd(), code, int(argument, 16))
+
+    at_request("loaded", act)
+
+
 def allocation() -> None:
     """LIBRARY,N,STICKY: Python's Nth allocation in the supervisor fails (and all after it); N = 0: count."""
     library, nth, sticky = argument.split(",")

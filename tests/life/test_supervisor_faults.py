@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from life.running import TOOLS, compile_guest, environment, processes_with, wait_until
 
+from interpose import paths
+
 HERE = Path(__file__).parent
 COUNT = int(os.environ.get("INTERPOSE_KILLS", "200")) // 16
 SEED = int(os.environ.get("INTERPOSE_SEED", "1"))
@@ -116,6 +118,23 @@ def test_runtime(ends: str, tool: str) -> None:
     assert re.search(r"\n  guest pc 0x[0-9a-f]+, thread 1, ", done.stderr)
     assert "== Stage 1: From x86 to UCode\n" in done.stderr
     assert "== Please report this" in done.stderr
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_wild_pointer_in_the_runtime(ends: str, tool: str) -> None:
+    """What the code that faults has in its registers is said, too: the guest's tell little of it."""
+    symbols = subprocess.run(
+        ["nm", paths.runtime(tool)], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+    (at,) = re.findall(r"^(\w+) T rt_exit_process$", symbols, re.M)
+    done = run(f"wild={at}", tool, ends, "exit", "5")
+    assert done.returncode == 1
+    said_once(
+        done.stderr,
+        f"signal 11 (code 1) in the runtime at 0x{int(at, 16) + 7:x}, address 0x30; please report",
+    )
+    first = r"\n  registers of the runtime:\n  rax 0x0{16}  rcx 0x0{14}77  "
+    assert re.search(first + r"(.*\n){4}  guest pc 0x[0-9a-f]+, thread 1, ", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("tool", TOOLS)

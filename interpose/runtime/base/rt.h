@@ -219,8 +219,9 @@ void rt_free_pages(void *p, u64 bytes);
 void rt_vline(const char *head, const char *fmt, va_list ap);
 /* One clear line on stderr ("interpose: ..."), then exit 1. */
 void rt_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* Internal fault: guest pc, block, how to report; then exit 1 (core/panic.c). */
+/* Internal fault: registers, guest pc, block, how to report; then exit 1 (core/panic.c). */
 void rt_panic(struct tstate *ts, const char *fmt, ...) __attribute__((format(printf, 2, 3), noreturn));
+extern const u64 *rt_panic_host; /* registers of the runtime's code that has faulted, numbered as the guest's; or 0 */
 
 /* ---- ownfiles.c: whatever limit on file sizes the program has ------------------ */
 struct iovec;

@@ -11,15 +11,24 @@ static void __attribute__((format(printf, 1, 2))) line(const char *fmt, ...) {
     va_end(ap);
 }
 
-static void panic_registers(const struct tstate *ts) {
+const u64 *rt_panic_host;
+
+static void panic_registers(const u64 r[16]) {
     static const char names[16][4] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                       "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
-    const u64 *r = ts->gpr;
-    line("  guest pc 0x%lx, thread %lu, rflags 0x%lx, target 0x%lx, exit %u, umask 0x%lx", ts->pc, ts->tid_guest,
-         ts->rflags, ts->target, ts->exit_id, ts->umask);
     for (int i = 0; i < 16; i += 4)
         line("  %3s 0x%016lx  %3s 0x%016lx  %3s 0x%016lx  %3s 0x%016lx", names[i], r[i], names[i + 1], r[i + 1],
              names[i + 2], r[i + 2], names[i + 3], r[i + 3]);
+}
+
+static void panic_state(const struct tstate *ts) {
+    if (rt_panic_host) {
+        line("  registers of the runtime:");
+        panic_registers(rt_panic_host);
+    }
+    line("  guest pc 0x%lx, thread %lu, rflags 0x%lx, target 0x%lx, exit %u, umask 0x%lx", ts->pc, ts->tid_guest,
+         ts->rflags, ts->target, ts->exit_id, ts->umask);
+    panic_registers(ts->gpr);
 }
 
 static void panic_block(const struct tstate *ts) {
@@ -50,7 +59,7 @@ void rt_panic(struct tstate *ts, const char *fmt, ...) {
     va_end(ap);
     line("interpose: internal error: %s; please report this with the lines below and the program's name", what);
     if (ts != NULL && __atomic_exchange_n(&panicking, 1, __ATOMIC_RELAXED) == 0) {
-        panic_registers(ts);
+        panic_state(ts);
         panic_block(ts);
         panic_stages(ts);
     }

@@ -80,12 +80,18 @@ static bool record(struct tstate *ts, int sig, const struct sig_info *info) {
 
 /* ---- precise state -------------------------------------------------------------------- */
 
+static void host_registers(const struct sig_context *mc, u64 to[16]) {
+    const u64 host[16] = {mc->ax, mc->cx, mc->dx,  mc->bx,  mc->sp,  mc->bp,  mc->si,  mc->di,
+                          mc->r8, mc->r9, mc->r10, mc->r11, mc->r12, mc->r13, mc->r14, mc->r15};
+    memcpy(to, host, sizeof host);
+}
+
 static void gather(struct tstate *ts, const struct sig_context *mc, const struct ip_block *b,
                    const struct ip_point *pt) {
     /* A gs: operand of the guest may have been under way (emit.c, emit_gs_insn). */
     if (rt.flags & IP_C_SHADOW) sys2(__NR_arch_prctl, 0x1001 /* ARCH_SET_GS */, (long)(IP_V_CONST - IP_V_DISP));
-    const u64 host[16] = {mc->ax, mc->cx, mc->dx,  mc->bx,  mc->sp,  mc->bp,  mc->si,  mc->di,
-                          mc->r8, mc->r9, mc->r10, mc->r11, mc->r12, mc->r13, mc->r14, mc->r15};
+    u64 host[16];
+    host_registers(mc, host);
     for (int i = 0; i < 16; i++)
         if (!(pt->spilled >> i & 1)) ts->gpr[i] = host[i];
     u64 fl = mc->flags;
@@ -288,8 +294,11 @@ static void fault(struct tstate *ts, int sig, const struct sig_info *info, struc
         th->fault_resume = 0;
         return;
     }
-    rt_panic(ts, "signal %d (code %d) in the runtime at 0x%lx, address 0x%lx, stack 0x%lx", sig, info->code, mc->ip,
-             memory ? info->addr : 0, mc->sp);
+    u64 host[16];
+    host_registers(mc, host);
+    rt_panic_host = host;
+    rt_panic(ts, "signal %d (code %d) in the runtime at 0x%lx, address 0x%lx", sig, info->code, mc->ip,
+             memory ? info->addr : 0);
 }
 
 const struct sig_kernel_entry *sig_kernel_entry(u64 ip) {
