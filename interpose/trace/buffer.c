@@ -56,6 +56,12 @@ bool tr_settle_begin(struct tstate *ts) {
 
 void tr_settle_end(struct tstate *ts) { __atomic_store_n(&rt_th(ts)->settling, 0, __ATOMIC_RELEASE); }
 
+bool tr_settle_forked(void) {
+    bool ended = last_one != 0;
+    last_one = 0;
+    return ended;
+}
+
 void tr_settle_for_all(struct tstate *ts) {
     struct tstate *o;
     __atomic_store_n(&last_one, ts, __ATOMIC_SEQ_CST);
@@ -76,9 +82,13 @@ static void flush(struct tstate *ts) {
 }
 
 void tr_flush(struct tstate *ts) {
-    if (!ts->tr_ptr || !tr_settle_begin(ts)) return;
-    flush(ts);
-    tr_settle_end(ts);
+    if (!ts->tr_ptr) return;
+    if (tr_settle_begin(ts)) {
+        flush(ts);
+        tr_settle_end(ts);
+    } else if (rt_th(ts)->vfork_child) { /* it outlives the process: there is nobody for them */
+        ts->tr_ptr = (u64)buffer_of(ts);
+    }
 }
 
 void tr_full(struct tstate *ts) {
@@ -104,7 +114,7 @@ void tr_leaving(struct tstate *ts, bool for_exec) {
     if (for_exec) return; /* another thread may be in its buffer */
     tr_settle_for_all(ts);
     for (u32 i = 0; (o = rt_thread_by_index(i)); i++)
-        if (o != ts && rt_th(o)->in_use == TH_LIVE && o->tr_ptr) flush(o);
+        if (o != ts && rt_th(o)->in_use == TH_LIVE && !rt_th(o)->vfork_child && o->tr_ptr) flush(o);
 }
 
 void tr_fork(struct tstate *ts, bool child) {
@@ -112,6 +122,7 @@ void tr_fork(struct tstate *ts, bool child) {
         tr_flush(ts);
         return;
     }
+    tr_settle_forked();
     tell_time(ts);
     tell_bases(ts);
 }

@@ -27,11 +27,14 @@ void tr_sysret(struct tstate *ts, long nr, long result);
 /* A record of n words. */
 void tr_event(struct tstate *ts, u32 kind, u32 n, const u64 *words);
 /* Around all that reads or changes what the thread has recorded or counted, outside of translated code.  False: the
- * process ends, and another thread does it. */
+ * process ends, and another thread does it; or it has ended, and this is a child on its memory that outlives it, whose
+ * records and counts nobody wants. */
 bool tr_settle_begin(struct tstate *ts);
 void tr_settle_end(struct tstate *ts);
 /* The process ends, and others are at rest or in the runtime: from now on only this thread settles, for all. */
 void tr_settle_for_all(struct tstate *ts);
+/* In a forked child: its threads settle for themselves.  True: there was one that did for all. */
+bool tr_settle_forked(void);
 /* Hand over what there is. */
 void tr_flush(struct tstate *ts);
 /* us since 1970. */

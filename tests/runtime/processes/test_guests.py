@@ -31,6 +31,9 @@ ON_DEMAND: dict[str, list[str]] = {
     "children-checked": ["--tool=memcheck", "--trace-children=yes"],
     "origins": ["--tool=memcheck", "--track-origins=yes"],
     "caches": ["--tool=callgrind", "--cache-sim=yes", "--callgrind-out-file=/dev/null"],
+    "jumps": ["--tool=callgrind", "--collect-jumps=yes", "--callgrind-out-file=/dev/null"],
+    "datagrind": ["--tool=datagrind"],
+    "memtrace": ["--tool=memtrace"],
 }
 COMMENT = re.compile(r"(?m)^(?://|/\*)\s*(flags|exit|signal|modes|errors|skip-status):\s*(.*?)(?:\s*\*/)?$")
 REPORT = re.compile(r"==\d+==")

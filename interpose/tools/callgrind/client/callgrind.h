@@ -132,6 +132,10 @@ void cg_line_leaving(struct tstate *ts, bool for_exec);
 void cg_line_collect(struct tstate *ts, bool on);
 /* Instrumentation has been switched, or may have been. */
 void cg_line_poll(struct tstate *ts);
+/* The block arrives, and what the thread runs from now on is not to be counted, nor its calls looked at. */
+void cg_line_unwanted(struct tstate *ts, const struct ip_tr_block *b);
+/* Nor was what it ran up to now; what follows is. */
+void cg_line_anew(struct tstate *ts);
 
 /* hooks.c: ask the supervisor for a dump (number of the function that it is for), or to forget the costs so far. */
 void cg_ask_dump(struct thread *t, u32 why, u32 function);

@@ -576,3 +576,20 @@ void cg_line_poll(struct tstate *ts) {
     t = take(ts);
     give_back_nowhere(ts, t);
 }
+
+/* Where counters lie that the block before had for itself, those of others do not. */
+void cg_line_unwanted(struct tstate *ts, const struct ip_tr_block *b) {
+    struct thread *t = cg_thread_of(ts);
+    if (!(ts->ct_slow & IP_CT_FROZEN)) t->shared.total[0] = ct_total(ts);
+    ts->ct_slow |= IP_CT_FROZEN;
+    ts->ct_limit = 0;
+    ts->ct_from = ts->ct_popped = 0;
+    ts->ct_base = (u64)t->sink;
+    ts->ct_where = where_of(b);
+}
+
+void cg_line_anew(struct tstate *ts) {
+    struct thread *t = take(ts);
+    cg_unwind(t);
+    give_back_nowhere(ts, t);
+}

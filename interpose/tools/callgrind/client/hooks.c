@@ -64,7 +64,10 @@ enum rt_slow rt_hook_slow(struct tstate *ts, const struct ip_exit *x) {
         tr_some(ts, x);
         return RT_SLOW_RESUME;
     }
-    if (!tr_settle_begin(ts)) return RT_SLOW_RESUME;
+    if (!tr_settle_begin(ts)) {
+        if ((x->kind_aux & 0xff) != IP_XS_REPEATED) cg_line_unwanted(ts, b);
+        return RT_SLOW_RESUME;
+    }
     if ((x->kind_aux & 0xff) == IP_XS_REPEATED)
         cg_turned(ts, b, x->kind_aux >> 8);
     else
@@ -111,8 +114,12 @@ void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {
 }
 
 void rt_hook_fork(struct tstate *ts, bool child) {
+    bool anew = child && tr_settle_forked();
     if (child) cg_threads_forked(ts);
-    if (!cg_in_line()) tr_fork(ts, child);
+    if (!cg_in_line())
+        tr_fork(ts, child);
+    else if (anew)
+        cg_line_anew(ts);
 }
 void rt_hook_full(struct tstate *ts) { tr_full(ts); }
 void rt_hook_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *p) {
