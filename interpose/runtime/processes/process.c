@@ -302,7 +302,7 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
     lock_all(ts, true);
     /* Not under CLONE_VFORK: that call comes back when the child wants it. */
     bool holds = !(k.flags & CLONE_VFORK);
-    if (holds ? !sig_hold_off_end(ts) : sig_is_ending(ts)) {
+    if (sig_ends_or_stops(ts) || (holds ? !sig_hold_off_end(ts) : sig_is_ending(ts))) {
         lock_all(ts, false);
         for (u32 i = 0; i < 4; i++) sys1(__NR_close, fds[i]);
         no_fork(ts, -EINTR);

@@ -403,7 +403,7 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
     }
     struct rt_thread *ct = rt_th(child);
     ct->vfork_child = !thread;
-    if (sig_is_ending(ts)) {
+    if (sig_is_ending(ts) || (!thread && sig_ends_or_stops(ts))) {
         rt_thread_free(child);
         sig_unblock_everything(th);
         return RT_INTERRUPTED;
