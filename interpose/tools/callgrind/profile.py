@@ -133,16 +133,18 @@ class ProfileWriter:
         tool = self._config.tool
         positions = [name for name, on in (("instr", tool.dump_instr), ("line", tool.dump_line)) if on]
         totals = counts.totals()
+        descriptions = []
+        first = writer is None
         if writer is None:
             writer = _Parts(self._config, stream, self.events, positions)
-        descriptions = [
-            (f"{name} cache", text) for name, text in zip(("I1", "D1", "LL"), head.caches, strict=True)
-        ]
+            names = ("I1", "D1", "LL")
+            descriptions += [(f"{name} cache", text) for name, text in zip(names, head.caches, strict=True)]
         descriptions.append(("Timerange", f"Basic block {head.first_block} - {counts.last_block}"))
         descriptions.append(("Trigger", head.trigger))
         writer.frame.part_header(
-            pid=head.pid,
-            cmd=head.cmd,
+            # Further parts do not say again what is the file's: callgrind_annotate warns of each such line.
+            pid=head.pid if first else None,
+            cmd=head.cmd if first else None,
             part=head.part,
             thread=head.thread,
             descriptions=descriptions,

@@ -166,6 +166,9 @@ def test_combined(flow, tmp_path):
     found = profile(tmp_path, flow, "--combine-dumps=yes", "--dump-before=catcher")
     assert [part.part for part in found.parts] == [1, 2]
     assert named(found.ir) == OWN
+    keys = [line.partition(": ")[0] for line in (tmp_path / "out").read_text().splitlines() if ": " in line]
+    once = ("pid", "cmd")
+    assert [keys.count(key) for key in (*once, "part", "events", "desc")] == [1, 1, 2, 2, 7]
 
 
 @pytest.mark.parametrize("others", [["--zero-before=strings"], ["--cache-sim=yes"]])
