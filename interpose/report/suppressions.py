@@ -290,7 +290,7 @@ def _frame(line: str, fail: Callable[[str], SuppressionFileError]) -> FramePatte
 
 
 class Suppressions:
-    """All entries in force, in the order of the files: the first match wins."""
+    """All entries in force. The one used last is tried first, of unused ones the one read last."""
 
     def __init__(self, components: Sequence[Component]) -> None:
         self.components = tuple(components)
@@ -323,10 +323,11 @@ class Suppressions:
         )
 
     def match(self, error: Error, frames: Sequence[ResolvedFrame], num_callers: int) -> Suppression | None:
-        """The first entry that matches; its use is counted."""
+        """The first entry that matches, in that order; its use is counted."""
         kind = (error.kind.component, error.kind.suppression)
         for stack in (frames, *_older_stacks(frames)):
-            for entry in self._worth_a_look(kind, stack, num_callers):
+            entries = reversed(self._worth_a_look(kind, stack, num_callers))
+            for entry in sorted(entries, key=lambda entry: -entry.last_use):
                 if entry.matches(error, stack, num_callers):
                     self._uses += 1
                     entry.count += 1

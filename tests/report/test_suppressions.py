@@ -189,15 +189,16 @@ def cond(*stack: int) -> Error:
     return Error(ErrorKind("UninitCondition", "Cond", "Memcheck"), 1, ("Conditional jump",), stack)
 
 
-def test_the_first_match_wins_and_is_counted():
-    b = bench(supp="{\n one\n Memcheck:Cond\n fun:f\n}\n{\n two\n Memcheck:Cond\n fun:*\n}\n")
+def test_of_several_the_last_used_or_else_the_last_read_wins_and_is_counted():
+    """As in Valgrind, where an entry goes before the others when it is read, and when it has matched."""
+    b = bench(supp="".join(f"{{\n {name}\n Memcheck:Cond\n fun:{name[0]}\n}}\n" for name in ("*", "f", "f2")))
     b.symbols.add(1, "f")
     b.symbols.add(2, "g")
-    for error in (cond(1), cond(2), cond(2)):
+    for error in (cond(1), cond(2), cond(2), cond(1, 2)):
         b.errors.report(error)
     assert [(entry.name, entry.count, entry.line) for entry in b.suppressions.used()] == [
-        ("two", 2, 7),
-        ("one", 1, 2),
+        ("*", 3, 2),
+        ("f2", 1, 12),
     ]
 
 

@@ -58,10 +58,10 @@ _ORIGINS = (None, OriginKind.HEAP, OriginKind.STACK, OriginKind.CLIENT, OriginKi
 def load_suppressions(config: Config) -> Suppressions:
     """All suppression files that the options name; :class:`SuppressionFileError` for a bad one."""
     found = Suppressions([suppression_component(), CORE_ERRORS])
-    if config.core.default_suppressions:
-        found.load(DEFAULT_SUPPRESSIONS)
     for path in config.core.suppressions or ():
         found.load(path)
+    if config.core.default_suppressions:
+        found.load(DEFAULT_SUPPRESSIONS)
     return found
 
 
