@@ -184,7 +184,7 @@ def _is_beyond_the_start(patterns: Sequence[FramePattern], frames: Sequence[Reso
     It goes on beyond the entry of the dynamic linker (which has no symbol) or of the program, through the
     program's arguments, which become lines of `obj:*` in suppressions of initialisers.
     """
-    if not frames or frames[-1].symbol not in (None, BELOW_MAIN_TEXT):
+    if not frames or frames[-1].symbol not in (None, BELOW_MAIN_TEXT, "_start"):
         return False
     return all((pattern.kind, pattern.pattern) == ("obj", "*") for pattern in patterns)
 

@@ -333,7 +333,9 @@ def test_names_with_blanks_suppress_when_they_come_back(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("last", "matches"), [(None, True), ("(below main)", True), ("_dl_init", False)], ids=str
+    ("last", "matches"),
+    [(None, True), ("(below main)", True), ("_start", True), ("_dl_init", False)],
+    ids=str,
 )
 def test_lines_for_what_valgrind_shows_beyond_the_start_may_be_left_over(last, matches):
     stack = [ResolvedFrame(1, "f", "f", "/lib/l.so"), ResolvedFrame(2, last, last, "/lib/ld-linux.so.2")]
