@@ -206,11 +206,12 @@ def place(descriptors: Sequence[int]) -> int:
 
 
 def main_stack_size(config: Config) -> int:
-    """Bytes of the main thread's stack at first: --main-stacksize, or min(max(ulimit, 1 MB), 16 MB)."""
-    if config.core.main_stacksize > 0:
-        return config.core.main_stacksize
-    soft, _ = system.limit(lib.IP_LIMIT_STACK)
-    return 16 << 20 if soft == system.UNLIMITED else min(max(soft, 1 << 20), 16 << 20)
+    """Bytes of the main thread's stack at first: --main-stacksize, or ulimit up to 16 MB; at least 1 MB."""
+    size = config.core.main_stacksize
+    if size <= 0:
+        soft, _ = system.limit(lib.IP_LIMIT_STACK)
+        size = 16 << 20 if soft == system.UNLIMITED else min(soft, 16 << 20)
+    return (max(size, 1 << 20) + 4095) & -4096
 
 
 def _exact_flags(config: Config) -> bool:
