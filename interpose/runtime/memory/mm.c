@@ -23,8 +23,9 @@
 #define ST_NOEXEC_      8          /* statfs(2), f_flags */
 #define LOWEST_HINT     0x10000ull /* lower ones are raised to it, as by the kernel */
 #define TASK_END        0x7ffffffff000ull
-#define GROW_LIMIT      (8ull << 20) /* how far a MAP_GROWSDOWN mapping may be behind */
-#define GROW_GAP        (1ull << 20) /* the kernel's stack_guard_gap */
+#define GROW_LIMIT      (8ull << 20)  /* how far a MAP_GROWSDOWN mapping may be behind */
+#define GROW_GAP        (1ull << 20)  /* the kernel's stack_guard_gap */
+#define FARTHEST        (64ull << 30) /* from a stack's end: what RSP is off by beyond it is no frame */
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -502,7 +503,8 @@ static bool grow_mapping(struct tstate *ts, u64 addr) {
 bool rt_overflows_stack(struct tstate *ts, u64 addr) {
     struct rt_seg seg;
     bool tracked = rt.flags & IP_C_SHADOW; /* ts->stack_lo is the end of any stack, not of the main one only */
-    if (addr >= (tracked ? ts->stack_lo : rt.stack_lo) || addr + 128 /* the red zone */ < ts->gpr[IP_RSP]) return false;
+    u64 end = tracked ? ts->stack_lo : rt.stack_lo;
+    if (addr >= end || end - addr > FARTHEST || addr + 128 /* the red zone */ < ts->gpr[IP_RSP]) return false;
     if (rt_find_seg(addr, &seg)) return tracked && !seg.prot && seg.hi == ts->stack_lo; /* in the guard page */
     if (tracked) return true;
     rt_mm_lock();
