@@ -211,6 +211,7 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
     """The client is about to exec: decide whether the new image is ours too."""
     words = bytes(ffi.buffer(slot.data, min(slot.len, lib.IP_SLOT_DATA))).split(b"\0")
     path, *argv = (os.fsdecode(word) for word in words[: 1 + slot.a[0]])
+    argv = argv or [""]  # as the kernel has it, which gives a program without words an empty one
     is_vfork_child = bool(slot.a[2])
     shown = sender(supervisor.session.sock_fd, slot.a[5], supervisor.shown) if is_vfork_child else None
     slot.r[0] = 0

@@ -71,6 +71,7 @@ int main(int argc, char **argv) {
         break;
     case 'e': execl(argv[0], argv[0], "x", NULL); break;
     case 't': execl("/bin/true", "true", NULL); break;
+    case 'n': execve("/bin/true", (char *[]){NULL}, NULL); break;
     case 's':
         if (fork() == 0) { child(p); execl(argv[0], argv[0], "x", NULL); }
         wait(&status);
@@ -414,6 +415,15 @@ def test_executed_programs(mode: str, name: str, program: Path, tmp_path: Path) 
     kept = [file for file in modes if file.endswith(".1")]
     assert [modes[file] for file in kept] == {"e": ["e"], "v": [], "s": ["s"]}[mode]
     assert all(modes[file[: -len(".1")]] == "x" for file in kept)
+
+
+def test_a_program_that_is_executed_without_words(program: Path, tmp_path: Path) -> None:
+    """The kernel gives it an empty one."""
+    done = run("--trace-children=yes", f"--xml-file={tmp_path}/out", program, "n")
+    assert done.returncode == 0
+    root = valid(tmp_path / "out")
+    words = [(word.tag, word.text) for word in root.findall("args/argv/*")]
+    assert is_whole(root) and words == [("exe", None)]
 
 
 def test_an_exec_that_is_not_followed_ends_the_document(program: Path, tmp_path: Path) -> None:
