@@ -28,6 +28,7 @@ SOURCE = r"""
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <interpose/memcheck.h>
@@ -71,6 +72,13 @@ int main(int argc, char **argv) {
         break;
     case 'e': execl(argv[0], argv[0], "x", NULL); break;
     case 't': execl("/bin/true", "true", NULL); break;
+    case 'm': {
+        static char bytes[1 << 20];
+        int from = open("/bin/true", O_RDONLY), to = memfd_create("true", 0);
+        write(to, bytes, read(from, bytes, sizeof bytes));
+        fexecve(to, (char *[]){"true", NULL}, (char *[]){NULL});
+        break;
+    }
     case 'n': execve("/bin/true", (char *[]){NULL}, NULL); break;
     case 's':
         if (fork() == 0) { child(p); execl(argv[0], argv[0], "x", NULL); }
@@ -426,8 +434,12 @@ def test_a_program_that_is_executed_without_words(program: Path, tmp_path: Path)
     assert is_whole(root) and words == [("exe", None)]
 
 
-def test_an_exec_that_is_not_followed_ends_the_document(program: Path, tmp_path: Path) -> None:
-    run(f"--xml-file={tmp_path}/out", program, "t")
+@pytest.mark.parametrize(("mode", "follow"), [("t", "no"), ("m", "no"), ("m", "yes")])
+def test_an_exec_that_is_not_followed_ends_the_document(
+    mode: str, follow: str, program: Path, tmp_path: Path
+) -> None:
+    done = run(f"--trace-children={follow}", f"--xml-file={tmp_path}/out", program, mode)
+    assert (done.returncode, done.stderr) == (0, b"")
     root = valid(tmp_path / "out")
     assert is_whole(root) and kinds(root) == ["InvalidWrite"]
     assert root.findtext("errorcounts/pair/count") == "5"

@@ -443,6 +443,14 @@ static bool path_from_here(struct work *w, struct exec_args *x, char *out) {
     return out[0] != 0;
 }
 
+/* A memory file or one that was deleted: it is executed all the same. */
+static bool has_no_name(const struct exec_args *x, const char *path) {
+    struct statx st;
+    return x->nr == __NR_execveat && !path[0] &&
+           sys5(__NR_statx, x->dirfd, (long)"", AT_EMPTY_PATH, STATX_TYPE, (long)&st) == 0 &&
+           (st.stx_mode & S_IFMT) == S_IFREG;
+}
+
 /* A program under a debugger that the guest runs is for that debugger to see, not the
  * engine in its place.  One that watches the whole run does not count. */
 static bool has_debugger(void) {
@@ -460,10 +468,10 @@ static long exec_any(struct tstate *ts, struct exec_args *x, u64 guest_path) {
     bool traces = (rt.chan->config_flags & IP_C_TRACE_CHILDREN) != 0; /* --trace-children may change at run time */
     if ((!rt_exe_is_programs || traces) && rt_names_own_exe(x->dirfd, guest_path))
         memcpy(w->path, rt.exe_path, rt_strlen(rt.exe_path) + 1);
-    bool known = path_from_here(w, x, here) && executable(here) && !odd_flags(x, here);
+    bool led = path_from_here(w, x, here), known = led && executable(here) && !odd_flags(x, here);
     if (known && traces && !has_debugger() && readable(x->argv) && resolve(w, x, here, w->name)) {
         r = traced(ts, x, w);
-    } else if (!known || rt_th(ts)->vfork_child) {
+    } else if (!(known || (led && has_no_name(x, w->path))) || rt_th(ts)->vfork_child) {
         /* Most likely it fails (a search of PATH), or it is no one's business. */
         r = native(ts, x, w->path);
     } else {
