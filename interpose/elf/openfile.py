@@ -72,6 +72,7 @@ class OpenFile:
         """``size`` bytes, fewer where the file ends. Raises OSError."""
         if offset + size <= len(self._head):
             return self._head[offset : offset + size]
+        size = min(size, max(self.size - offset, 0))  # headers may name any, and it is allocated
         fd = self._fd[0]
         if fd >= 0:
             held = OpenFile._held

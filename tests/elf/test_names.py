@@ -122,7 +122,9 @@ def test_a_damaged_table_may_define_anything(compile_program: Callable[..., Path
     image = Image.open(str(built))
     table = next(section for section in image.sections if section.type == SHT_SYMTAB)
     data = bytearray(built.read_bytes())
-    for at, what in ((table.offset + 24, b"\xff" * 4), (_symbol_header(data) + 40, b"\xff" * 4)):
+    header = _symbol_header(data)
+    huge = (header + 36, b"\0\x40\0\0")  # more than memory is
+    for at, what in ((table.offset + 24, b"\xff" * 4), (header + 40, b"\xff" * 4), huge):
         damaged = data.copy()
         damaged[at : at + 4] = what
         path = tmp_path / "damaged.so"
@@ -131,7 +133,7 @@ def test_a_damaged_table_may_define_anything(compile_program: Callable[..., Path
 
 
 def _symbol_header(data: bytes) -> int:
-    """Where the section header of the symbol table is, whose link is at 40."""
+    """Where the section header of the symbol table is, whose size is at 32 and link at 40."""
     (at,) = struct.unpack_from("<Q", data, 40)
     size, count = struct.unpack_from("<HH", data, 58)
     rows = (at + size * number for number in range(count))
