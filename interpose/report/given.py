@@ -25,6 +25,7 @@ _NUMBERED = ("/dev/fd/", "/proc/self/fd/")
 _WRITING = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY
 _PATIENCE = 5.0  # seconds for the reader of a named pipe, who may come later
 _PAUSE = 0.01  # between looks whether one has come
+_MOST = 64 << 20  # characters of what has no size, as a pipe: /dev/zero would take all memory
 
 _kept: dict[str, int] = {}  # descriptors of ours by name; -1: there was none
 _texts: dict[str, str] = {}  # what was read, by name
@@ -107,8 +108,10 @@ def read(path: str) -> str:
     with open(
         path if kept is None else kept, encoding="utf-8", errors="surrogateescape", newline="\n"
     ) as file:
-        text = file.read()
         is_plain = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        text = file.read(-1 if is_plain else _MOST)
+    if not is_plain and len(text) == _MOST:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
     if not is_plain or _number(path) is not None:
         _texts[path] = text
     return text

@@ -127,3 +127,9 @@ def test_hooks_in_a_pipe(writes_beyond: str) -> None:
     )
     os.close(reading)
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_a_file_without_an_end_is_an_error() -> None:
+    words = ["--tool=memcheck", "--suppressions=/dev/zero", "/bin/true"]
+    done = subprocess.run([sys.executable, "-m", "interpose", *words], capture_output=True, timeout=60)
+    assert done.returncode == 1 and b'FATAL: can\'t open suppressions file "/dev/zero"' in done.stderr
