@@ -165,11 +165,17 @@ class Client:
         except (OSError, OverflowError):
             return False
 
+    def open_pagemap(self) -> int:
+        """A descriptor of the client's ``pagemap``, -1 if that is hidden from us by now."""
+        try:
+            return os.open(f"/proc/{self.pid}/pagemap", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return -1
+
     def touched(self, lo: int, hi: int) -> list[tuple[int, int]]:
         """The parts of [lo, hi), private memory without a file, that may hold anything but zeros."""
-        try:
-            pagemap = os.open(f"/proc/{self.pid}/pagemap", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # hidden from us by now
+        pagemap = self.open_pagemap()
+        if pagemap < 0:
             return [(lo, hi)]
         found = []
         ranges = ffi.new("struct ip_range[]", _RANGES)

@@ -51,8 +51,12 @@ class Counts:
         if before is not None:
             lib.cg_inherit(self.raw, before.raw)
         root = client.symbol(lib.IP_SYM_TOOL)
-        if lib.cg_take(self.raw, client.memory_fd(), root, self.n_events, thread, jumps) != 0:
+        pagemap = client.open_pagemap()
+        memory = client.memory_fd()
+        if lib.cg_take(self.raw, memory, pagemap, root, self.n_events, thread, jumps) != 0:
             self.raw.n_rows = 0
+        if pagemap >= 0:
+            os.close(pagemap)
         self.last_block = self.raw.n_blocks
 
     def since(self, before: Counts) -> Counts:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +64,30 @@ def control(environ, *words):
 def go_on(process):
     process.stdin.write(b"x")
     assert process.stdout.read(1) == b"?"
+
+
+def pages(pid):
+    """How many pages of the process are mapped to memory."""
+    found = 0
+    with open(f"/proc/{pid}/pagemap", "rb") as pagemap:
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            lo, hi = (int(end, 16) for end in line.split()[0].split("-"))
+            if hi > 1 << 47:
+                continue
+            pagemap.seek(lo // 4096 * 8)
+            entries = pagemap.read((hi - lo) // 4096 * 8)
+            found += sum(byte >> 7 for byte in entries[7::8])
+    return found
+
+
+def test_tables_of_contexts(tmp_path):
+    """Contexts in code without names have tables of their own; a dump reads, and so maps, what was used."""
+    guest = build(tmp_path, "bare.S", "-nostdlib", "-static", "-s", "-Wl,--eh-frame-hdr")
+    with waiting(tmp_path, guest) as (process, environ):
+        before = pages(process.pid)
+        assert "OK." in control(environ, "-d", str(process.pid)).stdout
+        assert pages(process.pid) - before < 2000
+    assert sum(cost for (cost,) in read(tmp_path / "out.1").own.values()) > 40 * 900 * 10
 
 
 def test_dump_and_zero(guest, tmp_path):

@@ -79,6 +79,8 @@ static void forget(struct memory *m) {
     free(m->pieces);
     free(m->late);
     free(m->placed);
+    free(m->table);
+    free(m->spans);
     memset(m, 0, sizeof *m);
 }
 
@@ -486,8 +488,8 @@ static int read_threads(struct memory *m, int mem, uint64_t root, uint32_t n_eve
     return 0;
 }
 
-int cg_take(struct cg_taken *t, int mem, uint64_t root, uint32_t n_events, uint32_t tid, int jumps) {
-    struct memory m = {0};
+int cg_take(struct cg_taken *t, int mem, int pagemap, uint64_t root, uint32_t n_events, uint32_t tid, int jumps) {
+    struct memory m = {.pagemap = pagemap};
     struct names n = {0};
     struct cg_thread *threads = NULL;
     size_t count = 0;

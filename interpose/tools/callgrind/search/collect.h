@@ -31,8 +31,9 @@ struct cg_taken {
 };
 
 /* Read what thread tid (0: every one) has counted through the descriptor mem of the client's memory, from the struct
- * cg_root at root.  names stay those of before, with new ones behind.  0, or -1: no memory, or the client has none. */
-int cg_take(struct cg_taken *t, int mem, uint64_t root, uint32_t n_events, uint32_t tid, int jumps);
+ * cg_root at root; pagemap is that of its /proc/PID/pagemap, or -1.  names stay those of before, with new ones behind.
+ * 0, or -1: no memory, or the client has none. */
+int cg_take(struct cg_taken *t, int mem, int pagemap, uint64_t root, uint32_t n_events, uint32_t tid, int jumps);
 /* rows become those of now without those of before, rows of nothing left out. */
 void cg_subtract(struct cg_taken *now, const struct cg_taken *before, uint32_t n_events);
 /* now takes over what before knows of contexts. */

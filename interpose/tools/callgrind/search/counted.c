@@ -1,6 +1,7 @@
 /* Runs that callgrind's client has counted in line, as rows of costs and calls: see abi/count.h. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "abi/space.h"
 #include "taking.h"
@@ -133,25 +134,30 @@ static int add_level(struct sink *s, struct names *n, struct memory *m, int mem,
 static int by_part(const void *a, const void *b) {
     const struct counted *x = *(const struct counted *const *)a, *y = *(const struct counted *const *)b;
     if (x->block->where != y->block->where) return x->block->where < y->block->where ? -1 : 1;
-    return x < y ? -1 : x > y;
+    return x->first_word < y->first_word ? -1 : x->first_word > y->first_word;
 }
 
-/* The templates of parts, by part. */
+enum { PAGE = 4096, PAGE_WORDS = PAGE / sizeof(uint64_t) };
+
+/* The templates of parts, by part and word; and room for a table. */
 static int index_parts(struct memory *m) {
     m->placed = malloc((m->n_blocks + 1) * sizeof *m->placed);
-    if (!m->placed) return -1;
+    m->table = calloc(m->words + 1, sizeof *m->table);
+    m->spans = malloc((m->words / PAGE_WORDS + 1) * sizeof *m->spans);
+    if (!m->placed || !m->table || !m->spans) return -1;
     for (uint64_t k = 0; k < m->n_blocks; k++)
         if (m->blocks[k].block->where & IP_CT_BLOCK) m->placed[m->n_placed++] = &m->blocks[k];
     qsort(m->placed, m->n_placed, sizeof(struct counted *), by_part);
     return 0;
 }
 
-/* Of those, the first one of a part that is at least this. */
-static size_t part_at(const struct memory *m, uint64_t where) {
+/* Of those, the first one of a part whose words begin with this one or behind it. */
+static size_t part_at(const struct memory *m, uint32_t where, uint64_t word) {
     size_t lo = 0, hi = m->n_placed;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
-        if (m->placed[mid]->block->where < where)
+        const struct counted *c = m->placed[mid];
+        if (c->block->where < where || (c->block->where == where && c->first_word < word))
             lo = mid + 1;
         else
             hi = mid;
@@ -159,41 +165,50 @@ static size_t part_at(const struct memory *m, uint64_t where) {
     return lo;
 }
 
-/* whole: the words of the table, or NULL, where the few that are wanted are read one by one. */
-static void add_part(struct sink *s, struct names *n, struct memory *m, int mem, uint32_t context, uint64_t table,
-                     uint32_t where, const uint64_t *whole) {
-    for (size_t i = part_at(m, where), end = part_at(m, where + 1ull); i < end; i++) {
-        const struct counted *c = m->placed[i];
-        uint64_t words[c->block->n_words + 1];
-        if (whole)
-            add_words(s, n, m, context, c, whole + c->first_word);
-        else if (read_words(m, mem, words, c->block->n_words, table + c->first_word * sizeof *words) == 0)
-            add_words(s, n, m, context, c, words);
+/* Which words of a table lie in pages that were ever touched (proc(5)): how many spans.  Hundreds of contexts may have
+ * one of megabytes each, nearly empty, and what is read is a page from then on. */
+static size_t find_touched(struct memory *m, uint64_t table) {
+    enum { ENTRIES = 512 };
+    const uint64_t somewhere = 3ull << 62; /* present, or swapped */
+    uint64_t entries[ENTRIES], pages = (m->words + PAGE_WORDS - 1) / PAGE_WORDS;
+    size_t n = 0;
+    for (uint64_t page = 0; page < pages; page++) {
+        uint64_t i = page % ENTRIES, count = pages - page < ENTRIES ? pages - page : ENTRIES;
+        off_t from = (off_t)((table / PAGE + page) * sizeof *entries);
+        if (!i && pread(m->pagemap, entries, count * sizeof *entries, from) != (ssize_t)(count * sizeof *entries))
+            memset(entries, 0xff, sizeof entries);
+        if (!(entries[i] & somewhere)) continue;
+        uint64_t lo = page * PAGE_WORDS, hi = page + 1 < pages ? lo + PAGE_WORDS : m->words;
+        if (n && m->spans[n - 1].hi == lo)
+            m->spans[n - 1].hi = hi;
+        else
+            m->spans[n++] = (struct span){lo, hi};
     }
+    return n;
 }
 
 void cg_add_apart(struct sink *s, struct names *n, struct memory *m, int mem, uint32_t context,
                   const struct cg_context *x) {
-    enum { FEW = 64 };
     if (!m->placed && index_parts(m) < 0) {
         s->failed = 1;
         return;
     }
-    const struct cg_part *p;
-    uint64_t wanted = 0, *whole = NULL;
-    for (const struct cg_part *a = x->parts; a && (p = cg_at(m, a, sizeof *p)); a = p->next)
-        wanted += part_at(m, p->where + 1ull) - part_at(m, p->where);
-    if (wanted > FEW) {
-        whole = malloc((m->words + 1) * sizeof *whole);
-        if (!whole) s->failed = 1;
-        if (!whole || read_words(m, mem, whole, m->words, x->apart) < 0) {
-            free(whole);
-            return;
-        }
+    size_t n_spans = find_touched(m, x->apart), n_read = 0;
+    while (n_read < n_spans) {
+        const struct span *w = &m->spans[n_read];
+        if (read_words(m, mem, m->table + w->lo, w->hi - w->lo, x->apart + w->lo * sizeof *m->table) < 0) break;
+        n_read++;
     }
+    const struct cg_part *p;
     for (const struct cg_part *a = x->parts; a && (p = cg_at(m, a, sizeof *p)); a = p->next)
-        add_part(s, n, m, mem, context, x->apart, p->where, whole);
-    free(whole);
+        for (size_t k = 0; k < n_read; k++)
+            for (size_t i = part_at(m, p->where, m->spans[k].lo); i < m->n_placed; i++) {
+                const struct counted *c = m->placed[i];
+                if (c->block->where != p->where || c->first_word >= m->spans[k].hi) break;
+                add_words(s, n, m, context, c, m->table + c->first_word);
+            }
+    for (size_t k = 0; k < n_spans; k++) /* words of a template may go on where nothing was touched */
+        memset(m->table + m->spans[k].lo, 0, (m->spans[k].hi - m->spans[k].lo) * sizeof *m->table);
 }
 
 int cg_add_levels(struct sink *s, struct names *n, struct memory *m, int mem, const struct cg_thread *t) {

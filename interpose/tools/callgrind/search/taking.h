@@ -36,6 +36,11 @@ struct memory {
     size_t n_late, room_late;
     const struct counted **placed; /* those of parts; NULL: not asked for yet */
     size_t n_placed;
+    int pagemap;     /* of the client, or -1 */
+    uint64_t *table; /* of a context, zero where it is not being looked at */
+    struct span {
+        uint64_t lo, hi; /* words */
+    } *spans;
 };
 
 int cg_read_all(int mem, void *to, uint64_t bytes, uint64_t from);
