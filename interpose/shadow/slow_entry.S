@@ -234,7 +234,8 @@ rt_give_back_stub:
         cmp     %rsp, %rcx
         ja      12f
         cmp     %fs:TS_STACK_LO, %rcx
-        jbe     10f
+        ja      3f                      /* rt_callstack_is_moved */
+        jmp     10f
 11:     sub     $CS_ENTRY, %rax
         mov     %rax, %fs:TS_CS_TOP
         jmp     9b

@@ -100,6 +100,15 @@ static bool is_left(const struct ip_csent *e) {
     return is_overwritten(e) || (e->retaddr && older->above == e->above && older->retaddr == e->retaddr);
 }
 
+bool rt_callstack_is_moved(const struct tstate *ts, const struct ip_csent *e, u64 sp) {
+    enum { WORDS = 64 };
+    if (!e->retaddr || e->retaddr == RT_CALL_RETURN || (u64)e <= ts->cs_base || !e[-1].retaddr) return false;
+    u64 outer = rt_return_slot(e - 1), end = sp + WORDS * sizeof(u64);
+    for (u64 at = sp; at < end && at < outer; at += sizeof(u64))
+        if (rt_below_is(at + sizeof(u64), e->retaddr)) return true;
+    return false;
+}
+
 void rt_callstack_looked(struct tstate *ts, const struct ip_csent *last, u32 shown) {
     const struct ip_csent *top = (const struct ip_csent *)ts->cs_top;
     if (top - last < LOOKED_MOST || top - last < 8 * (long)shown) return;
@@ -116,6 +125,8 @@ void rt_callstack_looked(struct tstate *ts, const struct ip_csent *last, u32 sho
 
 void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp) {
     if (!(rt.flags & IP_C_CALLSTACK)) return;
+    const struct ip_csent *newest = (const struct ip_csent *)ts->cs_top;
+    if (rt_return_slot(newest) < sp && rt_callstack_is_moved(ts, newest, sp)) return;
     while (ts->cs_top > ts->cs_base) {
         const struct ip_csent *e = (const struct ip_csent *)ts->cs_top;
         u64 slot = rt_return_slot(e);

@@ -74,6 +74,10 @@ void rt_callstack_looked(struct tstate *ts, const struct ip_csent *last, u32 sho
 void rt_callstack_leave(struct tstate *ts, u64 lo, u64 hi, u64 sp, bool stays);
 /* RSP comes to sp on another stack: the calls that were on it when it was left are the newest ones again. */
 void rt_callstack_return(struct tstate *ts, u64 sp);
+/* Has the function called moved its return address up, and then RSP above where it was?  libffi's ffi_call_unix64 does,
+ * which takes a block of its caller's for its frame: the address is a little above sp then, in the caller's frame.  A
+ * function that longjmp has left has no second one there. */
+bool rt_callstack_is_moved(const struct tstate *ts, const struct ip_csent *e, u64 sp);
 /* RSP has been loaded with sp: frames below it, from lo on, are over. */
 void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp);
 

@@ -32,6 +32,12 @@ static u32 merged(const u64 *frames, u32 n) {
     return n;
 }
 
+/* Is the entry, whose word lies below RSP, of a call still under way?  seen: the newest that a trace has shown. */
+static bool is_moved(const struct tstate *ts, const struct ip_csent *e, const struct ip_csent *seen, u64 sp) {
+    const struct ip_csent *newer = (u64)e == ts->cs_top ? NULL : e + 1;
+    return newer == seen && rt_callstack_is_moved(ts, e, sp);
+}
+
 u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
     u64 sp = ts->gpr[IP_RSP];
     const struct ip_csent *seen = NULL;
@@ -43,17 +49,19 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
         const struct ip_csent *e = (const struct ip_csent *)p;
         u64 slot = rt_return_slot(e), ret;
         if (rt_is_interrupted(e, seen)) sp = e->above;
+        if (!e->retaddr) continue;
+        bool moved = slot < sp && is_moved(ts, e, seen, sp);
         /* Valid while the slot is at or above RSP and still holds the address. */
-        if (!e->retaddr || slot < sp) continue;
+        if (slot < sp && !moved) continue;
         /* The program may have unmapped its own stack. */
         ret = e->retaddr;
-        if (!rt_below_is(e->above, ret)) continue;
+        if (!moved && !rt_below_is(e->above, ret)) continue;
         seen = e;
         /* Called by a request: behind this word is where that is. */
         if (ret == RT_CALL_RETURN && rt_copy_from(&ret, slot + 8, 8) < 0) continue;
         frames[n++] = ret;
         n = merged(frames, n);
-        sp = slot + 8; /* outer frames lie above */
+        if (!moved) sp = slot + 8; /* outer frames lie above */
     }
     if (p < ts->cs_limit) rt_callstack_looked(ts, (const struct ip_csent *)p, n);
     return n;
@@ -88,10 +96,11 @@ bool rt_stack_is(struct tstate *ts, const u64 *frames, u32 n, u32 max) {
         if (e < base) return false;
         u64 ret = e->retaddr;
         if (rt_is_interrupted(e, last)) sp = e->above;
-        bool seen = ret && rt_return_slot(e) >= sp && rt_below_is(e->above, ret);
+        bool below = ret && rt_return_slot(e) < sp;
+        bool seen = ret && (below ? is_moved(ts, e, last, sp) : rt_below_is(e->above, ret));
         if (seen && ret != *f) return false;
         if (seen) {
-            sp = e->above;
+            if (!below) sp = e->above;
             last = e;
             f++;
         }
@@ -99,7 +108,8 @@ bool rt_stack_is(struct tstate *ts, const u64 *frames, u32 n, u32 max) {
     if (n < max) /* there are no more */
         for (; e >= base; e--) {
             if (rt_is_interrupted(e, last)) sp = e->above;
-            if (e->retaddr && rt_return_slot(e) >= sp && rt_below_is(e->above, e->retaddr)) return false;
+            if (!e->retaddr) continue;
+            if (rt_return_slot(e) < sp ? is_moved(ts, e, last, sp) : rt_below_is(e->above, e->retaddr)) return false;
         }
     rt_callstack_looked(ts, e, n);
     return true;
