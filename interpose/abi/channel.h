@@ -125,7 +125,8 @@ enum ip_answer {
 enum ip_delay {
     IP_AT_REQUEST,    /* before a request is posted */
     IP_AT_ANSWERED,   /* after its answer has come */
-    IP_AT_FORK,       /* before a clone that copies memory, the child's descriptors are here */
+    IP_AT_FORK,       /* before a fork's last look at signals, the child's descriptors are here */
+    IP_AT_FORKING,    /* behind it, before the clone that copies memory */
     IP_AT_BORN,       /* first in the child */
     IP_AT_CLONE,      /* before a clone that shares memory */
     IP_AT_THREAD,     /* first in the new thread */
@@ -155,10 +156,10 @@ struct ip_chan {
     uint32_t bell_py; /* futex: bumped when a Python request is posted */
     uint32_t tr_sleeping, py_sleeping;
     uint32_t client_pid, supervisor_pid;
-    uint32_t spin;       /* ticks to spin before futex (0: one CPU) */
-    uint32_t spin_whole; /* for so long each time: nobody else wants the CPUs */
-    uint32_t dead;       /* supervisor set it: stop (IP_DEAD_*) */
-    uint32_t pad_spin;
+    uint32_t spin;         /* ticks to spin before futex (0: one CPU) */
+    uint32_t spin_whole;   /* for so long each time: nobody else wants the CPUs */
+    uint32_t dead;         /* supervisor set it: stop (IP_DEAD_*) */
+    uint32_t fork_said;    /* futex: the runtime's word to a child that it makes (processes/process.c) */
     uint64_t config_flags; /* IP_C_* */
     uint64_t stop_after;   /* blocks, 0 = never */
     uint64_t evict;        /* drop translations every so many exits, 0 = never */

@@ -57,7 +57,7 @@ def parse_markers(text: str) -> tuple[str, str] | None:
 
 
 DELAY_PLACES = (
-    *("request", "answered", "fork", "born", "clone", "thread", "exec", "final", "exit"),
+    *("request", "answered", "fork", "forking", "born", "clone", "thread", "exec", "final", "exit"),
     *("translated", "event", "reply", "hangup", "forked", "send", "hold"),
 )
 """The names of ``enum ip_delay`` (abi/channel.h)."""

@@ -47,16 +47,14 @@ def test_the_end_comes_amid_a_call(tmp_path: Path, how: str, delays: str, wanted
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("how", ["ends", "stops"])
-def test_a_signal_for_the_group_comes_amid_a_fork(tmp_path: Path, tool: str, how: str) -> None:
+@pytest.mark.parametrize(("how", "place"), [("ends", "fork"), ("ends", "forking"), ("stops", "fork")])
+def test_a_signal_for_the_group_comes_amid_a_fork(tmp_path: Path, tool: str, how: str, place: str) -> None:
     """Who presses Ctrl-C, or Ctrl-Z, means the child, too: none is made that never hears of it."""
     program = compile_guest("life/fork_amid_signals.c", tmp_path)
     wanted = "ended by 15, no child\n" if how == "ends" else "stopped by 20, no child\nexit 5\n"
     native = run([str(program), how])
     assert (native.returncode, native.stdout) == (0, wanted)
-    done = run(
-        [*command(f"--tool={tool}", "-q", "--trace-children=no", "--delays=fork=600"), str(program), how]
-    )
+    done = run([*command(f"--tool={tool}", "-q", f"--delays={place}=600"), str(program), how])
     assert (done.returncode, done.stdout, done.stderr) == (0, wanted, "")
 
 

@@ -10,6 +10,7 @@
 #include <linux/prctl.h>
 #include <linux/resource.h>
 #include <linux/sched.h>
+#include <linux/wait.h>
 
 #include "runtime/core/core.h"
 #include "runtime/memory/memory.h"
@@ -262,6 +263,37 @@ static long no_fork(struct tstate *ts, long error) {
     return -EAGAIN;
 }
 
+/* A signal that ends the maker may still come between its last look and the clone: then the child, which has not begun
+ * yet, was never made.  In the channel's word, behind the fork's number: */
+enum { FORK_MADE, FORK_STANDS, FORK_FALLS, FORK_STEP };
+#define FORK_WAITS 100 /* of 10 ms: a maker that is killed says nothing */
+
+static u32 fork_number;
+
+static void fork_begins(void) {
+    fork_number += FORK_STEP;
+    __atomic_store_n(&rt.chan->fork_said, fork_number + FORK_MADE, __ATOMIC_RELEASE);
+}
+
+/* The maker: may the child begin? */
+static bool fork_stands(struct tstate *ts, long child) {
+    bool falls = sig_ends(ts);
+    __atomic_store_n(&rt.chan->fork_said, fork_number + (falls ? FORK_FALLS : FORK_STANDS), __ATOMIC_RELEASE);
+    sys3(__NR_futex, (long)&rt.chan->fork_said, FUTEX_WAKE, 1);
+    if (falls) sys4(__NR_wait4, child, 0, __WALL, 0);
+    return !falls;
+}
+
+/* The child: its maker's channel is still there. */
+static void fork_wait(void) {
+    const struct __kernel_timespec pause = {0, 10000000};
+    u32 made = fork_number + FORK_MADE, said;
+    for (u32 n = 0; (said = __atomic_load_n(&rt.chan->fork_said, __ATOMIC_ACQUIRE)) == made && n < FORK_WAITS; n++)
+        sys4(__NR_futex, (long)&rt.chan->fork_said, FUTEX_WAIT, made, (long)&pause);
+    if (said == fork_number + FORK_FALLS)
+        for (;;) sys1(__NR_exit_group, 0);
+}
+
 long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size) {
     struct rt_thread *th = rt_th(ts);
     struct ip_slot *s = rt_slot(ts);
@@ -311,12 +343,19 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
     traced_fork(ts, true);
     struct published published;
     memcpy(published.symbols, rt.chan->rt_symbols, sizeof published.symbols);
+    /* Who waits for the child in the call cannot speak to it, nor whose child it is not wait for it. */
+    bool may_fall = holds && !(k.flags & CLONE_PARENT);
+    fork_begins();
+    rt_delay(IP_AT_FORKING);
     long r = clone_call(&k, rq_size, NULL);
+    bool falls = r > 0 && may_fall && !fork_stands(ts, r);
+    if (falls) r = -EINTR;
     if (r != 0) {
         if (holds) sig_admit_end(ts);
         traced_fork(ts, false);
     }
     if (r == 0) {
+        if (may_fall) fork_wait();
         /* Release before the hello: its answer may need any of them. */
         lock_all(ts, false);
         traced_born(rq->flags & CLONE_PARENT);
@@ -333,7 +372,7 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
     }
     rt_unlock(&process_fd_lock);
     sig_unblock_everything(th);
-    return r;
+    return falls ? RT_INTERRUPTED : r;
 }
 
 /* ---- the end -------------------------------------------------------------------------- */

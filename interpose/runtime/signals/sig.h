@@ -118,7 +118,8 @@ bool sig_are_told(void);
 void sig_table_untell(void);
 /* Ignored by its action; a hint without the table's lock. */
 bool sig_is_ignored(struct tstate *ts, int sig);
-/* With all signals blocked: one waits whose default, which the guest has left, is to end or to stop the process. */
+/* With all signals blocked: one waits whose default, which the guest has left, is to end the process, or to stop it. */
+bool sig_ends(struct tstate *ts);
 bool sig_ends_or_stops(struct tstate *ts);
 /* Fetch the action for a delivery; SA_RESETHAND takes effect. */
 struct sig_action sig_table_take(struct tstate *ts, int sig);

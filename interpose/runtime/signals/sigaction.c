@@ -81,14 +81,17 @@ bool sig_is_ignored(struct tstate *ts, int sig) {
 /* The kernel lets such a one go before a fork, and one for a group (Ctrl-C) reaches the child, too, which would miss
  * what came while we had signals blocked.  What has a handler can wait, for the parent's goes on with the fork: and a
  * timer might have it begin anew for ever. */
-bool sig_ends_or_stops(struct tstate *ts) {
+static bool acts_by_default(struct tstate *ts, u64 signals) {
     u64 pending = 0;
     if (sys2(__NR_rt_sigpending, (long)&pending, 8) != 0) return false;
-    pending &= ~(rt_th(ts)->sigmask | SIG_SYNC | SIG_HARMLESS);
+    pending &= signals & ~(rt_th(ts)->sigmask | SIG_SYNC);
     for (int sig = 1; sig <= SIG_MAX; sig++)
         if (pending & SIG_BIT(sig) && sig_priv(ts)->table->act[sig].handler == SIGH_DFL) return true;
     return false;
 }
+
+bool sig_ends_or_stops(struct tstate *ts) { return acts_by_default(ts, ~SIG_HARMLESS); }
+bool sig_ends(struct tstate *ts) { return acts_by_default(ts, ~(SIG_HARMLESS | SIG_STOPPING)); }
 
 void sig_table_init(struct tstate *ts) {
     struct sig_priv *p = sig_priv(ts);
