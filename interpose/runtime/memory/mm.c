@@ -302,15 +302,21 @@ static long protect_piece(struct tstate *ts, u64 a, u64 b, u32 prot, long pkey) 
     return 0;
 }
 
-static long protect(struct tstate *ts, u64 lo, u64 len, u32 prot, long pkey) {
-    u32 grows = prot & (PROT_GROWSDOWN | PROT_GROWSUP);
-    if (rt.read_exec && (prot & PROT_READ)) prot |= PROT_EXEC;
-    if (lo % RT_PAGE != 0 || (prot & ~(u32)(7 | PROT_SEM | PROT_GROWSDOWN | PROT_GROWSUP)) ||
-        grows == (PROT_GROWSDOWN | PROT_GROWSUP))
-        return -EINVAL;
+/* The kernel looks at the key before it looks for a mapping; there is never one at the end. */
+static bool is_key(long pkey) {
+    return pkey == -1 || sys4(__NR_pkey_mprotect, (long)TASK_END, RT_PAGE, PROT_READ, pkey) != -EINVAL;
+}
+
+/* Checks in the kernel's order. */
+static long protect(struct tstate *ts, u64 lo, u64 len, u64 rights, long pkey) {
+    u64 grows = rights & (PROT_GROWSDOWN | PROT_GROWSUP);
+    if (lo % RT_PAGE != 0 || grows == (PROT_GROWSDOWN | PROT_GROWSUP)) return -EINVAL;
     if (len == 0) return 0;
     u64 hi = RT_ROUND_UP(lo + len, RT_PAGE);
     if (hi <= lo) return -ENOMEM;
+    if ((rights & ~(u64)(7 | PROT_SEM | PROT_GROWSDOWN | PROT_GROWSUP)) || !is_key(pkey)) return -EINVAL;
+    u32 prot = (u32)rights;
+    if (rt.read_exec && (prot & PROT_READ)) prot |= PROT_EXEC;
     u32 i = mm_first(lo);
     if (i >= rt_nsegs || rt_segs[i].lo > lo) return -ENOMEM;
     if (grows) { /* glibc asks so for an executable stack */
@@ -338,7 +344,7 @@ static long protect(struct tstate *ts, u64 lo, u64 len, u32 prot, long pkey) {
 static long protect_call(struct tstate *ts, int pkey) {
     u64 before = rt_dropped_blocks();
     rt_mm_lock();
-    long r = protect(ts, ts->gpr[IP_RDI], ts->gpr[IP_RSI], (u32)ts->gpr[IP_RDX], pkey);
+    long r = protect(ts, ts->gpr[IP_RDI], ts->gpr[IP_RSI], ts->gpr[IP_RDX], pkey);
     rt_mm_unlock();
     leave_old_code(ts, before);
     return r;

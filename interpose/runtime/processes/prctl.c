@@ -109,10 +109,17 @@ static void named(struct tstate *ts, u64 name) {
     rt_request_python(ts, IP_R_THREAD);
 }
 
+/* One tracer only, and the supervisor is it: for the guest it is as if its own were named. */
+static long tracer(u64 pid) {
+    long r = sys2(__NR_prctl, PR_PTRACER, (long)rt.chan->supervisor_pid); /* without yama there is no such call */
+    bool nobody = pid == 0 || pid == ~0ull;                               /* PR_SET_PTRACER_ANY */
+    return r < 0 || nobody ? r : sys2(__NR_kill, (long)pid, 0) == -ESRCH ? -EINVAL : 0;
+}
+
 long rt_sys_prctl(struct tstate *ts) {
     const u64 *g = ts->gpr;
     switch ((int)g[IP_RDI]) {
-    case PR_PTRACER: return 0; /* one tracer only, and the supervisor is it */
+    case PR_PTRACER: return tracer(g[IP_RSI]);
     case PR_SYSCALL_DISPATCH: return userdispatch_prctl(ts, g[IP_RSI], g[IP_RDX], g[IP_R10], g[IP_R8]);
     case PR_SET_SECCOMP: return seccomp_prctl(ts, g[IP_RSI], g[IP_RDX]);
     default: break;
