@@ -189,10 +189,8 @@ static size_t find_touched(struct memory *m, uint64_t table) {
 
 void cg_add_apart(struct sink *s, struct names *n, struct memory *m, int mem, uint32_t context,
                   const struct cg_context *x) {
-    if (!m->placed && index_parts(m) < 0) {
-        s->failed = 1;
-        return;
-    }
+    if (!m->placed && index_parts(m) < 0) s->failed = 1;
+    if (s->failed) return;
     size_t n_spans = find_touched(m, x->apart), n_read = 0;
     while (n_read < n_spans) {
         const struct span *w = &m->spans[n_read];
