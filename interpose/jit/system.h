@@ -3,6 +3,7 @@
 #ifndef INTERPOSE_SYSTEM_H
 #define INTERPOSE_SYSTEM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum ip_limit { IP_LIMIT_CPU, IP_LIMIT_FSIZE, IP_LIMIT_DATA, IP_LIMIT_STACK, IP_LIMIT_NOFILE = 7, IP_LIMIT_AS = 9 };
@@ -37,6 +38,16 @@ int ip_watch(int fd);
 /* The channel in a file; NULL: errno says why. */
 struct ip_chan *ip_map_channel(int fd);
 void ip_unmap_channel(struct ip_chan *mapped);
+
+/* [start, end) */
+struct ip_range {
+    uint64_t start, end;
+};
+/* Where private memory without a file in [lo, hi), both multiples of a page, was ever touched: the rest is zero.
+ * pagemap is the descriptor of the process's /proc/PID/pagemap (proc(5)); what it does not tell counts as touched.
+ * Gaps of less than so many bytes are included, 1: none.  Writes at most max ranges, by address, and returns how many;
+ * if that is max, resume at the last one's end. */
+size_t ip_touched(int pagemap, uint64_t lo, uint64_t hi, uint64_t gap, struct ip_range *out, size_t max);
 
 /* A file as it is, to be read; NULL: errno says why.  It stays mapped. */
 const uint8_t *ip_map_file(int fd, uint64_t *size);

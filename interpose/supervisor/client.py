@@ -21,6 +21,7 @@ else:
 
 STOPPED_MS = 200  # until a process that does not end is looked at: it may be stopped
 _RANGES = 512  # of memory, that are asked for at a time
+_GAP = 1 << 16  # between two of them is read, too
 END_MS = 5000  # how long one may take that ends itself
 
 
@@ -182,7 +183,7 @@ class Client:
         try:
             count = _RANGES
             while count == _RANGES:
-                count = lib.ip_touched(pagemap, lo, hi, ranges, _RANGES)
+                count = lib.ip_touched(pagemap, lo, hi, _GAP, ranges, _RANGES)
                 found += [(ranges[at].start, ranges[at].end) for at in range(count)]
                 lo = found[-1][1] if found else hi
         finally:

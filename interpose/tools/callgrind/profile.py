@@ -51,8 +51,8 @@ class Counts:
         if before is not None:
             lib.cg_inherit(self.raw, before.raw)
         root = client.symbol(lib.IP_SYM_TOOL)
-        pagemap = client.open_pagemap()
         memory = client.memory_fd()
+        pagemap = client.open_pagemap()
         if lib.cg_take(self.raw, memory, pagemap, root, self.n_events, thread, jumps) != 0:
             self.raw.n_rows = 0
         if pagemap >= 0:

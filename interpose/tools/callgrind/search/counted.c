@@ -1,7 +1,6 @@
 /* Runs that callgrind's client has counted in line, as rows of costs and calls: see abi/count.h. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "abi/space.h"
 #include "taking.h"
@@ -137,13 +136,15 @@ static int by_part(const void *a, const void *b) {
     return x->first_word < y->first_word ? -1 : x->first_word > y->first_word;
 }
 
-enum { PAGE = 4096, PAGE_WORDS = PAGE / sizeof(uint64_t) };
+enum { PAGE = 4096 };
+
+static uint64_t pages_of(const struct memory *m) { return (m->words * sizeof *m->table + PAGE - 1) / PAGE; }
 
 /* The templates of parts, by part and word; and room for a table. */
 static int index_parts(struct memory *m) {
     m->placed = malloc((m->n_blocks + 1) * sizeof *m->placed);
-    m->table = calloc(m->words + 1, sizeof *m->table);
-    m->spans = malloc((m->words / PAGE_WORDS + 1) * sizeof *m->spans);
+    m->table = calloc(pages_of(m) + 1, PAGE);
+    m->spans = malloc((pages_of(m) + 1) * sizeof *m->spans);
     if (!m->placed || !m->table || !m->spans) return -1;
     for (uint64_t k = 0; k < m->n_blocks; k++)
         if (m->blocks[k].block->where & IP_CT_BLOCK) m->placed[m->n_placed++] = &m->blocks[k];
@@ -165,48 +166,32 @@ static size_t part_at(const struct memory *m, uint32_t where, uint64_t word) {
     return lo;
 }
 
-/* Which words of a table lie in pages that were ever touched (proc(5)): how many spans.  Hundreds of contexts may have
- * one of megabytes each, nearly empty, and what is read is a page from then on. */
-static size_t find_touched(struct memory *m, uint64_t table) {
-    enum { ENTRIES = 512 };
-    const uint64_t somewhere = 3ull << 62; /* present, or swapped */
-    uint64_t entries[ENTRIES], pages = (m->words + PAGE_WORDS - 1) / PAGE_WORDS;
-    size_t n = 0;
-    for (uint64_t page = 0; page < pages; page++) {
-        uint64_t i = page % ENTRIES, count = pages - page < ENTRIES ? pages - page : ENTRIES;
-        off_t from = (off_t)((table / PAGE + page) * sizeof *entries);
-        if (!i && pread(m->pagemap, entries, count * sizeof *entries, from) != (ssize_t)(count * sizeof *entries))
-            memset(entries, 0xff, sizeof entries);
-        if (!(entries[i] & somewhere)) continue;
-        uint64_t lo = page * PAGE_WORDS, hi = page + 1 < pages ? lo + PAGE_WORDS : m->words;
-        if (n && m->spans[n - 1].hi == lo)
-            m->spans[n - 1].hi = hi;
-        else
-            m->spans[n++] = (struct span){lo, hi};
-    }
-    return n;
-}
-
 void cg_add_apart(struct sink *s, struct names *n, struct memory *m, int mem, uint32_t context,
                   const struct cg_context *x) {
     if (!m->placed && index_parts(m) < 0) s->failed = 1;
     if (s->failed) return;
-    size_t n_spans = find_touched(m, x->apart), n_read = 0;
+    /* Hundreds may have a table of megabytes each, nearly empty, and what is read of it is a page from then on. */
+    size_t pages = pages_of(m), n_read = 0;
+    size_t n_spans = ip_touched(m->pagemap, x->apart, x->apart + pages * PAGE, 1, m->spans, pages + 1);
+    for (size_t k = 0; k < n_spans; k++) /* to words */
+        m->spans[k] = (struct ip_range){(m->spans[k].start - x->apart) / sizeof *m->table,
+                                        (m->spans[k].end - x->apart) / sizeof *m->table};
     while (n_read < n_spans) {
-        const struct span *w = &m->spans[n_read];
-        if (read_words(m, mem, m->table + w->lo, w->hi - w->lo, x->apart + w->lo * sizeof *m->table) < 0) break;
+        const struct ip_range *w = &m->spans[n_read];
+        if (read_words(m, mem, m->table + w->start, w->end - w->start, x->apart + w->start * sizeof *m->table) < 0)
+            break;
         n_read++;
     }
     const struct cg_part *p;
     for (const struct cg_part *a = x->parts; a && (p = cg_at(m, a, sizeof *p)); a = p->next)
         for (size_t k = 0; k < n_read; k++)
-            for (size_t i = part_at(m, p->where, m->spans[k].lo); i < m->n_placed; i++) {
+            for (size_t i = part_at(m, p->where, m->spans[k].start); i < m->n_placed; i++) {
                 const struct counted *c = m->placed[i];
-                if (c->block->where != p->where || c->first_word >= m->spans[k].hi) break;
+                if (c->block->where != p->where || c->first_word >= m->spans[k].end) break;
                 add_words(s, n, m, context, c, m->table + c->first_word);
             }
     for (size_t k = 0; k < n_spans; k++) /* words of a template may go on where nothing was touched */
-        memset(m->table + m->spans[k].lo, 0, (m->spans[k].hi - m->spans[k].lo) * sizeof *m->table);
+        memset(m->table + m->spans[k].start, 0, (m->spans[k].end - m->spans[k].start) * sizeof *m->table);
 }
 
 int cg_add_levels(struct sink *s, struct names *n, struct memory *m, int mem, const struct cg_thread *t) {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "abi/tstate.h"
+#include "jit/system.h"
 #include "collect.h"
 #include "tools/callgrind/callgrind_abi.h"
 
@@ -36,11 +37,9 @@ struct memory {
     size_t n_late, room_late;
     const struct counted **placed; /* those of parts; NULL: not asked for yet */
     size_t n_placed;
-    int pagemap;     /* of the client, or -1 */
-    uint64_t *table; /* of a context, zero where it is not being looked at */
-    struct span {
-        uint64_t lo, hi; /* words */
-    } *spans;
+    int pagemap;            /* of the client, or -1 */
+    uint64_t *table;        /* of a context, zero where it is not being looked at */
+    struct ip_range *spans; /* its words that were ever touched */
 };
 
 int cg_read_all(int mem, void *to, uint64_t bytes, uint64_t from);

@@ -43,27 +43,6 @@ size_t ip_scan_words(const uint64_t *words, size_t n, uint64_t base, const struc
     return found;
 }
 
-size_t ip_touched(int pagemap, uint64_t lo, uint64_t hi, struct ip_range *out, size_t max) {
-    enum { PAGE = 4096, ENTRIES = 4096, GAP = 16 * PAGE };
-    const uint64_t somewhere = 3ull << 62; /* present, or swapped */
-    uint64_t entries[ENTRIES];
-    size_t found = 0;
-    for (uint64_t at = lo; at < hi;) {
-        size_t n = (hi - at) / PAGE < ENTRIES ? (hi - at) / PAGE : ENTRIES;
-        int whole = pread(pagemap, entries, 8 * n, (off_t)(at / PAGE * 8)) == (ssize_t)(8 * n);
-        for (size_t i = 0; i < n; i++, at += PAGE) {
-            if (whole && !(entries[i] & somewhere)) continue;
-            if (found && at - out[found - 1].end < GAP) {
-                out[found - 1].end = at + PAGE;
-            } else {
-                if (found == max) return found;
-                out[found++] = (struct ip_range){at, at + PAGE};
-            }
-        }
-    }
-    return found;
-}
-
 /* The page of the client's memory that was looked at last. */
 struct page {
     uint64_t first;

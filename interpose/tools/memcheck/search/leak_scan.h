@@ -8,10 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* [start, end) of a block; an empty block counts as one byte. */
-struct ip_range {
-    uint64_t start, end;
-};
+#include "jit/system.h"
 
 #define IP_NO_HOLDER 0xffffffff
 
@@ -24,17 +21,11 @@ struct ip_hit {
 };
 
 /* words[0..n) is a copy of the client's memory at base (a multiple of 8).
- * Blocks are sorted by start and do not overlap; lo is the first start and hi
+ * Blocks are sorted by start and do not overlap, an empty one counts as one byte; lo is the first start and hi
  * the last end.  Writes at most max hits, in order of where, and returns how
  * many; if that is max, resume after the last hit's word. */
 size_t ip_scan_words(const uint64_t *words, size_t n, uint64_t base, const struct ip_range *sorted_blocks,
                      size_t nblocks, uint64_t lo, uint64_t hi, struct ip_hit *out, size_t max);
-
-/* Where private memory without a file in [lo, hi), both multiples of a page, was ever touched: the rest is zero.
- * pagemap is the descriptor of the client's /proc/PID/pagemap (proc(5)); what it does not tell counts as touched.
- * Small gaps are included.  Writes at most max ranges, by address, and returns how many; if that is max,
- * resume at the last one's end. */
-size_t ip_touched(int pagemap, uint64_t lo, uint64_t hi, struct ip_range *out, size_t max);
 
 /* For words in ascending order: good[i] = 1 if the eight bytes at addrs[i] + shift, read through the
  * descriptor of the client's memory, are all zero (V bytes: addressable and defined). */
