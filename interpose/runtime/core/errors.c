@@ -32,8 +32,11 @@ static u32 merged(const u64 *frames, u32 n) {
     return n;
 }
 
-/* Is the entry, whose word lies below RSP, of a call still under way?  seen: the newest that a trace has shown. */
-static bool is_moved(const struct tstate *ts, const struct ip_csent *e, const struct ip_csent *seen, u64 sp) {
+/* Is the entry of a call still under way, when frames below sp are over?  seen: the newest that a trace has shown.  It
+ * is while its word is at or above sp and still holds the address; or, of the next one, while that was moved up. */
+static bool is_under_way(const struct tstate *ts, const struct ip_csent *e, const struct ip_csent *seen, u64 sp) {
+    if (!e->retaddr) return false;
+    if (rt_return_slot(e) >= sp) return rt_below_is(e->above, e->retaddr); /* the program may have unmapped it */
     const struct ip_csent *newer = (u64)e == ts->cs_top ? NULL : e + 1;
     return newer == seen && rt_callstack_is_moved(ts, e, sp);
 }
@@ -49,19 +52,14 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
         const struct ip_csent *e = (const struct ip_csent *)p;
         u64 slot = rt_return_slot(e), ret;
         if (rt_is_interrupted(e, seen)) sp = e->above;
-        if (!e->retaddr) continue;
-        bool moved = slot < sp && is_moved(ts, e, seen, sp);
-        /* Valid while the slot is at or above RSP and still holds the address. */
-        if (slot < sp && !moved) continue;
-        /* The program may have unmapped its own stack. */
+        if (!is_under_way(ts, e, seen, sp)) continue;
         ret = e->retaddr;
-        if (!moved && !rt_below_is(e->above, ret)) continue;
         seen = e;
         /* Called by a request: behind this word is where that is. */
         if (ret == RT_CALL_RETURN && rt_copy_from(&ret, slot + 8, 8) < 0) continue;
         frames[n++] = ret;
         n = merged(frames, n);
-        if (!moved) sp = slot + 8; /* outer frames lie above */
+        if (slot >= sp) sp = slot + 8; /* outer frames lie above */
     }
     if (p < ts->cs_limit) rt_callstack_looked(ts, (const struct ip_csent *)p, n);
     return n;
@@ -96,11 +94,10 @@ bool rt_stack_is(struct tstate *ts, const u64 *frames, u32 n, u32 max) {
         if (e < base) return false;
         u64 ret = e->retaddr;
         if (rt_is_interrupted(e, last)) sp = e->above;
-        bool below = ret && rt_return_slot(e) < sp;
-        bool seen = ret && (below ? is_moved(ts, e, last, sp) : rt_below_is(e->above, ret));
+        bool seen = is_under_way(ts, e, last, sp);
         if (seen && ret != *f) return false;
         if (seen) {
-            if (!below) sp = e->above;
+            if (rt_return_slot(e) >= sp) sp = e->above;
             last = e;
             f++;
         }
@@ -108,8 +105,7 @@ bool rt_stack_is(struct tstate *ts, const u64 *frames, u32 n, u32 max) {
     if (n < max) /* there are no more */
         for (; e >= base; e--) {
             if (rt_is_interrupted(e, last)) sp = e->above;
-            if (!e->retaddr) continue;
-            if (rt_return_slot(e) < sp ? is_moved(ts, e, last, sp) : rt_below_is(e->above, e->retaddr)) return false;
+            if (is_under_way(ts, e, last, sp)) return false;
         }
     rt_callstack_looked(ts, e, n);
     return true;
