@@ -67,8 +67,8 @@ void tr_settle_for_all(struct tstate *ts) {
     __atomic_store_n(&last_one, ts, __ATOMIC_SEQ_CST);
     for (u32 i = 0; (o = rt_thread_by_index(i)); i++) {
         struct thread_wait w = {0};
-        while (o != ts && rt_th(o)->in_use == TH_LIVE && !rt_th(o)->vfork_child &&
-               __atomic_load_n(&rt_th(o)->settling, __ATOMIC_SEQ_CST) && thread_wait(o, &w));
+        while (o != ts && rt_is_thread(o) && __atomic_load_n(&rt_th(o)->settling, __ATOMIC_SEQ_CST) &&
+               thread_wait(o, &w));
     }
 }
 
@@ -114,7 +114,7 @@ void tr_leaving(struct tstate *ts, bool for_exec) {
     if (for_exec) return; /* another thread may be in its buffer */
     tr_settle_for_all(ts);
     for (u32 i = 0; (o = rt_thread_by_index(i)); i++)
-        if (o != ts && rt_th(o)->in_use == TH_LIVE && !rt_th(o)->vfork_child && o->tr_ptr) flush(o);
+        if (o != ts && rt_is_thread(o) && o->tr_ptr) flush(o);
 }
 
 void tr_fork(struct tstate *ts, bool child) {

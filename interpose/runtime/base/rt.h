@@ -119,6 +119,8 @@ struct rt_thread {
     u64 came_from;         /* thread.c: RSP of who made this process, on another stack; or 0 */
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }
+/* Does it live, and as a thread of the process: no child that is on its memory? */
+static inline bool rt_is_thread(struct tstate *ts) { return rt_th(ts)->in_use == TH_LIVE && !rt_th(ts)->vfork_child; }
 /* Is it in translated code, or on the way back there in the middle of a block? */
 static inline bool rt_is_inside(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);

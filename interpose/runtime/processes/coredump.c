@@ -99,7 +99,7 @@ static void pose_others(struct tstate *ts) {
     for (u32 i = 0; i < thread_count(); i++) {
         struct tstate *o = rt_thread_by_index(i);
         struct rt_thread *t = rt_th(o);
-        if (o == ts || t->in_use != TH_LIVE || t->vfork_child || !t->tid) continue;
+        if (o == ts || !rt_is_thread(o) || !t->tid) continue;
         for (int n = 0; n < TRIES && !__atomic_load_n(&sig_priv(o)->parked, __ATOMIC_ACQUIRE); n++)
             sys2(__NR_nanosleep, (long)moment, 0);
         if (!sig_priv(o)->parked) continue; /* in a call that nothing interrupts: dumped as it is */

@@ -22,7 +22,6 @@
 #define MDWE_SET            65
 #define MDWE_GET            66
 #define THREAD_NAME         16 /* one more than the kernel keeps */
-#define PR_PTRACER          0x59616d61
 
 static long put_base(u64 to, u64 base) {
     if (rt_copy_to(to, &base, sizeof base) != 0) return -EFAULT;
@@ -111,8 +110,8 @@ static void named(struct tstate *ts, u64 name) {
 
 /* One tracer only, and the supervisor is it: for the guest it is as if its own were named. */
 static long tracer(u64 pid) {
-    long r = sys2(__NR_prctl, PR_PTRACER, (long)rt.chan->supervisor_pid); /* without yama there is no such call */
-    bool nobody = pid == 0 || pid == ~0ull;                               /* PR_SET_PTRACER_ANY */
+    long r = process_name_tracer();         /* without yama there is no such call */
+    bool nobody = pid == 0 || pid == ~0ull; /* PR_SET_PTRACER_ANY */
     return r < 0 || nobody ? r : sys2(__NR_kill, (long)pid, 0) == -ESRCH ? -EINVAL : 0;
 }
 

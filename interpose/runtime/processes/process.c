@@ -27,14 +27,12 @@
 #define SOL_SOCK     1
 #define MSG_CLOEXEC  0x40000000
 #define MSG_CTRUNC_  8
-#define PR_PTRACER   0x59616d61
 #define FATAL_FRAMES 500
 _Static_assert(FATAL_FRAMES * sizeof(u64) <= IP_SLOT_DATA, "a trace fits in a slot");
 
 rt_lock_t process_fd_lock;
 
-/* Under yama only a named process may read our memory. */
-static void name_tracer(void) { sys2(__NR_prctl, PR_PTRACER, (long)rt.chan->supervisor_pid); }
+long process_name_tracer(void) { return sys2(__NR_prctl, PR_PTRACER, (long)rt.chan->supervisor_pid); }
 
 void rt_process_init(struct tstate *ts) {
     char name[16] = {0};
@@ -43,7 +41,7 @@ void rt_process_init(struct tstate *ts) {
     for (const char *s = prog; *s; s++)
         if (*s == '/' && s[1]) base = s + 1;
     for (u32 i = 0; i < sizeof name - 1 && base[i]; i++) name[i] = base[i];
-    name_tracer();
+    process_name_tracer();
     rt_find_mdwe();
     sys2(__NR_prctl, PR_SET_NAME, (long)name);
     sys3(__NR_fcntl, rt.sock_fd, F_SETFD, FD_CLOEXEC);
@@ -137,7 +135,7 @@ static void hello_of_child(struct tstate *ts) {
     struct ip_slot *s = rt_slot(ts);
     long dumpable = sys2(__NR_prctl, PR_GET_DUMPABLE, 0);
     if (dumpable != 1) sys2(__NR_prctl, PR_SET_DUMPABLE, 1);
-    name_tracer(); /* of the new supervisor; a child does not inherit permission */
+    process_name_tracer(); /* of the new supervisor; a child does not inherit permission */
     s->a[5] = rt_show_pid();
     s->tid = rt_th(ts)->tid;
     s->a[0] = rt.pid;
@@ -382,8 +380,7 @@ static u64 threads_without_errors(void) {
     struct tstate *o;
     u64 n = 0;
     for (u32 i = 0; (o = rt_thread_by_index(i)); i++) {
-        const struct rt_thread *t = rt_th(o);
-        n += t->in_use == TH_LIVE && !t->vfork_child && t->errors_off;
+        n += rt_is_thread(o) && rt_th(o)->errors_off;
     }
     return n;
 }

@@ -229,8 +229,7 @@ void thread_after_fork(struct tstate *ts) {
 
 bool thread_is_last(struct tstate *ts) {
     for (u32 i = 0; i < table_used; i++) {
-        struct rt_thread *t = rt_th(table[i]);
-        if (table[i] != ts && t->in_use == TH_LIVE && !t->vfork_child) return false;
+        if (table[i] != ts && rt_is_thread(table[i])) return false;
     }
     return true;
 }

@@ -772,7 +772,7 @@ void sig_stop_others(struct tstate *ts) {
     while (__atomic_load_n(&held_off, __ATOMIC_SEQ_CST)) nap();
     for (u32 i = 0; i < thread_count(); i++) {
         struct tstate *o = rt_thread_by_index(i);
-        if (o != ts && rt_th(o)->in_use == TH_LIVE && !rt_th(o)->vfork_child && rt_th(o)->tid) send_kick(rt_th(o));
+        if (o != ts && rt_is_thread(o) && rt_th(o)->tid) send_kick(rt_th(o));
     }
     for (u32 i = 0; i < thread_count(); i++) {
         struct tstate *o = rt_thread_by_index(i);

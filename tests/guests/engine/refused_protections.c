@@ -1,6 +1,5 @@
 /* What mprotect, pkey_mprotect and PR_SET_PTRACER refuse, and what they look at first. */
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,5 @@
 /* A process group gets a signal while its one process forks (natively: before or after, which is the same here). */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

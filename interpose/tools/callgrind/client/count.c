@@ -369,13 +369,18 @@ static bool connect(struct thread *t, const struct way *w, const struct ip_tr_bl
     return false;
 }
 
+/* The block runs, and is not counted. */
+static void into_sink(struct tstate *ts, const struct thread *t, const struct ip_tr_block *b) {
+    ts->ct_from = 0;
+    ts->ct_base = (u64)t->sink;
+    ts->ct_where = where_of(b);
+}
+
 void cg_arrive(struct tstate *ts, const struct ip_tr_block *b) {
     struct thread *t = take(ts);
     if (!cg_counts(ts)) {
         give_back(ts, t);
-        ts->ct_from = 0;
-        ts->ct_base = (u64)t->sink;
-        ts->ct_where = where_of(b);
+        into_sink(ts, t, b);
         return;
     }
     struct cg_context *x = t->shared.context;
@@ -565,8 +570,7 @@ void cg_line_leaving(struct tstate *ts, bool for_exec) {
     if (for_exec) return; /* another thread may be running */
     tr_settle_for_all(ts);
     for (u32 i = 0; (o = rt_thread_by_index(i)); i++)
-        if (o != ts && rt_th(o)->in_use == TH_LIVE && !rt_th(o)->vfork_child && cg_thread_of(o)->shared.ts)
-            cg_line_poll(o);
+        if (o != ts && rt_is_thread(o) && cg_thread_of(o)->shared.ts) cg_line_poll(o);
 }
 
 void cg_line_poll(struct tstate *ts) {
@@ -583,9 +587,8 @@ void cg_line_unwanted(struct tstate *ts, const struct ip_tr_block *b) {
     if (!(ts->ct_slow & IP_CT_FROZEN)) t->shared.total[0] = ct_total(ts);
     ts->ct_slow |= IP_CT_FROZEN;
     ts->ct_limit = 0;
-    ts->ct_from = ts->ct_popped = 0;
-    ts->ct_base = (u64)t->sink;
-    ts->ct_where = where_of(b);
+    ts->ct_popped = 0;
+    into_sink(ts, t, b);
 }
 
 void cg_line_anew(struct tstate *ts) {

@@ -114,11 +114,10 @@ void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {
 }
 
 void rt_hook_fork(struct tstate *ts, bool child) {
-    bool anew = child && tr_settle_forked();
     if (child) cg_threads_forked(ts);
     if (!cg_in_line())
         tr_fork(ts, child);
-    else if (anew)
+    else if (child && tr_settle_forked())
         cg_line_anew(ts);
 }
 void rt_hook_full(struct tstate *ts) { tr_full(ts); }
