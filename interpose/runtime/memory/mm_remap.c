@@ -182,22 +182,26 @@ long rt_sys_shmat(struct tstate *ts) {
     return r;
 }
 
+/* The next piece of the attachment at addr: mprotect or munmap may have split it. */
+static u32 attached(u32 i, u64 addr) {
+    while (i < rt_nsegs && (rt_segs[i].kind != RT_SEG_SHM || rt_segs[i].lo - rt_segs[i].off != addr)) i++;
+    return i;
+}
+
+/* As in the kernel, addr is where the segment's first byte would be, whether that is still mapped or not. */
 long rt_sys_shmdt(struct tstate *ts) {
     u64 addr = ts->gpr[IP_RDI];
     rt_mm_lock();
-    u32 i = mm_first(addr);
-    if (i >= rt_nsegs || rt_segs[i].lo != addr || rt_segs[i].kind != RT_SEG_SHM || rt_segs[i].off != 0) {
+    u32 i = attached(mm_first(addr), addr);
+    if (addr % RT_PAGE != 0 || i == rt_nsegs) {
         rt_mm_unlock();
         return -EINVAL;
     }
     u64 id = rt_segs[i].ino;
     long r = sys1(__NR_shmdt, (long)addr);
-    /* Pieces of this attachment (mprotect may have split it) lie at addr + their offset. */
-    for (; r == 0; i = mm_first(addr)) {
-        for (; i < rt_nsegs; i++)
-            if (rt_segs[i].kind == RT_SEG_SHM && rt_segs[i].ino == id && rt_segs[i].lo - rt_segs[i].off == addr) break;
-        if (i == rt_nsegs) break;
+    while (r == 0 && i < rt_nsegs && rt_segs[i].ino == id) {
         mm_removed(ts, rt_segs[i].lo, rt_segs[i].hi, MM_WITH_SHADOW);
+        i = attached(mm_first(addr), addr);
     }
     rt_mm_unlock();
     return r;

@@ -150,7 +150,9 @@ static void shared_memory(void) {
     CHECK(CALL(__NR_mprotect, at + RT_PAGE, RT_PAGE, 1) == 0);
     CHECK(CALL(__NR_shmdt, at + RT_PAGE) == -EINVAL);
     CHECK(CALL(__NR_shmdt, at) == 0 && !rt_find_seg(at, &seg) && !rt_find_seg(at + 2 * RT_PAGE, &seg));
-    CHECK(rt_find_seg(again, &seg) && CALL(__NR_shmdt, again) == 0);
+    CHECK(rt_find_seg(again, &seg) && CALL(__NR_munmap, again, RT_PAGE) == 0); /* its first page need not be there */
+    CHECK(CALL(__NR_shmdt, again + RT_PAGE) == -EINVAL && CALL(__NR_shmdt, again + 1) == -EINVAL);
+    CHECK(CALL(__NR_shmdt, again) == 0 && !rt_find_seg(again + RT_PAGE, &seg) && CALL(__NR_shmdt, again) == -EINVAL);
     CHECK(CALL(__NR_shmctl, id, 0 /* IPC_RMID */, 0) == 0);
 }
 
