@@ -558,6 +558,8 @@ static void special_out(struct call *c, u32 i, long result) {
             call_defines(ts, a[3], sizeof v);
             if (rt_copy_from(v, a[3], sizeof v) == 0) call_defines(ts, v[0], v[1]);
         }
+        /* PTRACE_ARCH_PRCTL with ARCH_GET_FS, ARCH_GET_GS: what and where to are the other way round. */
+        if (i == 3 && (u32)a[0] == 30 && ((u32)a[3] == 0x1003 || (u32)a[3] == 0x1004)) call_defines(ts, a[2], 8);
         break;
     case __NR_sendmmsg:
         for (long k = 0; i == 1 && k < result && k < 1024; k++) call_defines(ts, a[1] + (u64)k * 64 + 56, 4);
