@@ -469,6 +469,20 @@ long rt_sys_exit_group(struct tstate *ts) {
     rt_exit_process(ts, (int)ts->gpr[IP_RDI]);
 }
 
+/* The kernel ends the first process of a PID namespace for a fault, not for a signal that is sent. */
+static void die_by_fault(int sig) {
+    switch (sig) {
+    case SIG_SEGV: __asm__ volatile("hlt"); break;
+    case SIG_ILL: __asm__ volatile("ud2"); break;
+    case SIG_TRAP: __asm__ volatile("int3"); break;
+    case SIG_FPE: __asm__ volatile("xor %%ecx, %%ecx; div %%ecx" ::: "rax", "rcx", "rdx", "cc"); break;
+    case SIG_BUS: /* a stack fault: the base is rbp, and the address not canonical */
+        __asm__ volatile("push %%rbp; mov %0, %%rbp; mov 0(%%rbp), %%rax" ::"r"(1ull << 62) : "rax", "memory");
+        break;
+    default: break;
+    }
+}
+
 void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) {
     struct rt_thread *th = rt_th(ts);
     struct sig_action dfl = {0};
@@ -491,6 +505,7 @@ void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) {
     sys3(__NR_tgkill, th->pid, th->tid, sig);
     for (;;) {
         sig_kernel_mask(~SIG_BIT(sig));
+        if (th->pid == 1) die_by_fault(sig);
         sys1(__NR_exit_group, 128 + sig);
     }
 }
