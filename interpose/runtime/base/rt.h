@@ -91,7 +91,8 @@ struct rt_thread {
     u16 ss;                          /* selector that the guest loaded, 0: as the kernel sets it */
     u32 unwrapped;                   /* guest_call.c: 1 + index of the call inside which no wrapper applies, or 0 */
     u32 maker_pid, maker_tid;        /* who waits for it in vfork, or 0 */
-    u32 settling, pad2;              /* trace/buffer.c: what it has recorded or counted is being settled */
+    u32 settling;                    /* trace/buffer.c: what it has recorded or counted is being settled */
+    u32 names_fd;                    /* syscall_fd.c: in a call that closes or takes a number of its choice */
     /* A debugger's (debug/debug.c): it steps this thread; trap_flag is its doing, the guest's own; the instruction has
      * been made; in a call whose entry was told; an element of a repeated instruction. */
     u32 debug_step, debug_forced, debug_own_flag, debug_done, debug_in_call, debug_turn;

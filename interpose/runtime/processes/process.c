@@ -166,9 +166,11 @@ struct published {
 };
 
 /* epoch: rt_drop_epoch() before the supervisor copied its tables. */
-static void become_child(struct tstate *ts, const int fds[4], u64 epoch, const struct published *published,
-                         bool shares_files) {
+static void become_child(struct tstate *ts, u64 epoch, const struct published *published, bool shares_files) {
     struct rt_thread *th = rt_th(ts);
+    int fds[RT_PASSING_FDS];
+    memcpy(fds, rt_passing_fds, sizeof fds);
+    rt_passed_fds(false);
     rt_delay(IP_AT_BORN);
     rt.pid = th->pid = th->tid = (u32)sys0(__NR_getpid);
     th->vfork_child = 0;
@@ -233,17 +235,6 @@ static void lock_all(struct tstate *ts, bool lock) {
     }
 }
 
-/* Out of the way: on a table that both processes use they stay a while. */
-static bool move_up(int fds[4]) {
-    for (u32 i = 0; i < 4; i++) {
-        long fd = sys3(__NR_fcntl, fds[i], F_DUPFD_CLOEXEC, rt.sock_fd + 1);
-        if (fd < 0) return false;
-        sys1(__NR_close, fds[i]);
-        fds[i] = (int)fd;
-    }
-    return true;
-}
-
 /* The signal for what comes over the socket goes to any thread, whose sleep would
  * begin anew, with the whole of its timeout. */
 void process_expect_fds(bool begin) {
@@ -296,7 +287,7 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
     struct rt_thread *th = rt_th(ts);
     struct ip_slot *s = rt_slot(ts);
     struct clone_request k = *rq;
-    int fds[4];
+    int fds[RT_PASSING_FDS];
 
     sig_block_everything();
     if (th->pending) {
@@ -310,7 +301,13 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
     s->a[0] = rt_debugged() && !(rq->flags & CLONE_VFORK) && rt_debug_follows(ts);
     process_expect_fds(true);
     rt_request_python(ts, IP_R_FORK);
-    bool refused = s->r[0] != 0, came = !refused && process_receive_fds(ts, fds, 4);
+    bool refused = s->r[0] != 0, came = false;
+    if (!refused) {
+        rt_fds_arrive(ts, true);
+        came = process_receive_fds(ts, fds, RT_PASSING_FDS);
+        if (came) rt_pass_fds(fds);
+        rt_fds_arrive(ts, false);
+    }
     process_expect_fds(false);
     if (refused) {
         rt_unlock(&process_fd_lock);
@@ -319,10 +316,6 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
     }
     if (!came) return no_fork(ts, -EMFILE);
     bool shares_files = rq->flags & CLONE_FILES;
-    if (shares_files && !move_up(fds)) {
-        for (u32 i = 0; i < 4; i++) sys1(__NR_close, fds[i]);
-        return no_fork(ts, -EMFILE);
-    }
     /* The child keeps this very stack and FS base; what the guest asked for
      * its own stack and TLS is the caller's to emulate. */
     k.stack = k.stack_size = 0;
@@ -334,7 +327,7 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
     bool holds = !(k.flags & CLONE_VFORK);
     if (sig_ends_or_stops(ts) || (holds ? !sig_hold_off_end(ts) : sig_is_ending(ts))) {
         lock_all(ts, false);
-        for (u32 i = 0; i < 4; i++) sys1(__NR_close, fds[i]);
+        rt_passed_fds(true);
         no_fork(ts, -EINTR);
         return RT_INTERRUPTED;
     }
@@ -357,13 +350,13 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
         /* Release before the hello: its answer may need any of them. */
         lock_all(ts, false);
         traced_born(rq->flags & CLONE_PARENT);
-        become_child(ts, fds, epoch, &published, shares_files);
+        become_child(ts, epoch, &published, shares_files);
         if (rq->flags & CLONE_CLEAR_SIGHAND) sig_table_clear_handlers(ts);
     } else {
         lock_all(ts, false);
-        if (r > 0 && shares_files) rt_hide_foreign(fds[3]);
-        for (u32 i = 0; i < 4 && !(r > 0 && shares_files); i++) /* else the child closes them */
-            sys1(__NR_close, fds[i]);
+        bool childs = r > 0 && shares_files; /* it closes them */
+        if (childs) rt_hide_foreign(rt_passing_fds[3]);
+        rt_passed_fds(!childs);
         s->a[0] = (u64)r;
         s->len = 0;
         rt_request_python(ts, IP_R_FORKED);

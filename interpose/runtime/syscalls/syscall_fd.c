@@ -7,7 +7,9 @@
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
+#include <linux/resource.h>
 
+#include "runtime/memory/memory.h"
 #include "runtime/syscalls/syscalls.h"
 #include "runtime/memory/mm.h"
 #include "runtime/procfs/procfs.h"
@@ -16,8 +18,14 @@
 
 static rt_lock_t moving;
 
-#define N_OURS 4
-static int *const ours[N_OURS] = {&rt.sock_fd, &rt.runtime_fd, &rt.shadow_fd, &rt.tool_fd};
+int rt_passing_fds[RT_PASSING_FDS] = {[0 ... RT_PASSING_FDS - 1] = -1};
+
+#define N_OURS (4 + RT_PASSING_FDS)
+static int *const ours[N_OURS] = {
+    &rt.sock_fd,    &rt.runtime_fd,     &rt.shadow_fd,      &rt.tool_fd,
+    rt_passing_fds, rt_passing_fds + 1, rt_passing_fds + 2, rt_passing_fds + 3,
+};
+_Static_assert(RT_PASSING_FDS == 4, "ours names each");
 
 void rt_hold_descriptors(bool hold) {
     if (hold)
@@ -75,6 +83,42 @@ bool rt_uses_hidden_fd(long nr, const struct rt_syscall_info *info, const u64 ar
     return false;
 }
 
+/* A copy above fd, or, where the limit leaves nothing there, as high as can be. */
+static long copy_up(int fd, int from, int cmd) {
+    long r = sys3(__NR_fcntl, fd, cmd, from);
+    for (int low = from / 2; r < 0 && low > 2; low /= 2) r = sys3(__NR_fcntl, fd, cmd, low);
+    return r;
+}
+
+/* The kernel gave them the lowest numbers, which the program's calls are to have, and other threads may name before
+ * they are known here. */
+void rt_pass_fds(const int fds[RT_PASSING_FDS]) {
+    struct rlimit64 before;
+    bool raised = rt_more_files(&before);
+    rt_lock(&moving);
+    for (u32 i = 0; i < RT_PASSING_FDS; i++) {
+        long r = copy_up(fds[i], rt.sock_fd + 1, F_DUPFD_CLOEXEC);
+        if (r > fds[i]) {
+            sys1(__NR_close, fds[i]);
+        } else if (r >= 0) {
+            sys1(__NR_close, r);
+            r = -EMFILE;
+        }
+        rt_passing_fds[i] = r < 0 ? fds[i] : (int)r;
+    }
+    rt_unlock(&moving);
+    if (raised) rt_files_as_before(&before);
+}
+
+void rt_passed_fds(bool close) {
+    rt_lock(&moving);
+    for (u32 i = 0; i < RT_PASSING_FDS; i++) {
+        if (close) sys1(__NR_close, rt_passing_fds[i]);
+        rt_passing_fds[i] = -1;
+    }
+    rt_unlock(&moving);
+}
+
 /* The guest wants the number: take another one.  0 or -errno. */
 static long make_way(int fd) {
     rt_lock(&moving);
@@ -83,9 +127,7 @@ static long make_way(int fd) {
     if (moves != NULL) {
         long cloexec = sys2(__NR_fcntl, fd, F_GETFD);
         int cmd = cloexec > 0 && (cloexec & FD_CLOEXEC) ? F_DUPFD_CLOEXEC : F_DUPFD;
-        r = sys3(__NR_fcntl, fd, cmd, fd + 1);
-        for (int low = fd / 2; r < 0 && low > 2; low /= 2) /* nothing above: as high as can be */
-            r = sys3(__NR_fcntl, fd, cmd, low);
+        r = copy_up(fd, fd + 1, cmd);
         if (r >= 0) {
             *moves = (int)r;
             sys1(__NR_close, fd);
@@ -96,7 +138,37 @@ static long make_way(int fd) {
     return r;
 }
 
-long rt_sys_close(struct tstate *ts) { return hidden((int)ts->gpr[IP_RDI]) ? -EBADF : pass(ts, __NR_close); }
+static u32 arriving;
+
+#define ARRIVAL_WAITS 1000 /* turns; a close may sleep, but not before its number is free */
+
+void rt_fds_arrive(struct tstate *ts, bool begin) {
+    struct tstate *o;
+    __atomic_store_n(&arriving, begin, __ATOMIC_SEQ_CST);
+    for (u32 i = 0; begin && (o = rt_thread_by_index(i)); i++)
+        for (u32 n = 0; o != ts && rt_is_thread(o) && __atomic_load_n(&rt_th(o)->names_fd, __ATOMIC_SEQ_CST); n++) {
+            if (n == ARRIVAL_WAITS) break;
+            sys0(__NR_sched_yield);
+        }
+}
+
+/* In either order with rt_fds_arrive, one of the two sees what the other has done. */
+static void name_fd(struct tstate *ts, bool begin) {
+    u32 *names = &rt_th(ts)->names_fd;
+    __atomic_store_n(names, begin, __ATOMIC_SEQ_CST);
+    while (begin && __atomic_load_n(&arriving, __ATOMIC_SEQ_CST)) {
+        __atomic_store_n(names, 0, __ATOMIC_SEQ_CST);
+        sys0(__NR_sched_yield);
+        __atomic_store_n(names, 1, __ATOMIC_SEQ_CST);
+    }
+}
+
+long rt_sys_close(struct tstate *ts) {
+    name_fd(ts, true);
+    long r = hidden((int)ts->gpr[IP_RDI]) ? -EBADF : pass(ts, __NR_close);
+    name_fd(ts, false);
+    return r;
+}
 
 long rt_sys_dup(struct tstate *ts) {
     int from = (int)ts->gpr[IP_RDI];
@@ -107,8 +179,9 @@ long rt_sys_dup(struct tstate *ts) {
 
 static long dup_onto(struct tstate *ts, long nr) {
     int from = (int)ts->gpr[IP_RDI], to = (int)ts->gpr[IP_RSI];
-    if (hidden(from) || (hidden(to) && make_way(to) < 0)) return -EBADF;
-    long r = pass(ts, nr);
+    name_fd(ts, true);
+    long r = hidden(from) || (hidden(to) && make_way(to) < 0) ? -EBADF : pass(ts, nr);
+    name_fd(ts, false);
     if (r >= 0) rt_proc_copied(from, to);
     return r;
 }
@@ -129,6 +202,7 @@ long rt_sys_close_range(struct tstate *ts) {
     if (first > last) return -EINVAL;
     long r = 0;
     bool done = false;
+    name_fd(ts, true);
     while (first <= last && r == 0) {
         u64 end = last + 1, next = last + 1; /* this piece is [first, end) */
         for (int i = 0; i < N_OURS + N_FOREIGN; i++) {
@@ -147,6 +221,7 @@ long rt_sys_close_range(struct tstate *ts) {
         u64 args[6] = {~0u, ~0u, flags, 0, 0, 0};
         r = rt_kernel(rt_th(ts), __NR_close_range, args);
     }
+    name_fd(ts, false);
     return r;
 }
 

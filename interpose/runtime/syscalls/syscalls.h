@@ -30,6 +30,14 @@ void rt_fds_end(struct tstate *ts);
 u32 rt_fds_copied(struct tstate *ts);
 void rt_fds_dropped(u32 files);
 void rt_fds_fork_lock(bool take);
+/* While descriptors arrive, at the lowest numbers that are free, other threads neither close nor take a number. */
+void rt_fds_arrive(struct tstate *ts, bool begin);
+/* Descriptors that a child is made with, from when they came until it has them: ours, too, out of the program's way.
+ * Afterwards they are forgotten, and closed here if nobody else does.  Under process_fd_lock. */
+#define RT_PASSING_FDS 4
+extern int rt_passing_fds[RT_PASSING_FDS];
+void rt_pass_fds(const int fds[RT_PASSING_FDS]);
+void rt_passed_fds(bool close);
 /* While they are held, none of our descriptors gets another number because the program wants that one. */
 void rt_hold_descriptors(bool hold);
 /* tracer.c: by process_vm_writev, or (0) by a memory file of another process. */
