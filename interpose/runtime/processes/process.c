@@ -521,24 +521,34 @@ static long pass(struct tstate *ts, long nr, const char *name, u64 to, int sig) 
     return r;
 }
 
+/* own: to this process, or to a thread of it. */
+static long pass_own(struct tstate *ts, long nr, const char *name, u64 to, int sig, bool own, u32 tid) {
+    long r = pass(ts, nr, name, to, sig);
+    if (r == 0 && own && sig_would_end(ts, sig, tid)) sig_await_end(ts);
+    return r;
+}
+
+static bool is_own_group(int group) { return group == 0 || (group < -1 && sys1(__NR_getpgid, 0) == -(long)group); }
+
 long rt_sys_kill(struct tstate *ts) {
     u64 pid = ts->gpr[IP_RDI];
     int sig = (int)ts->gpr[IP_RSI];
-    die_if_killed(ts, sig, (u32)pid == rt_th(ts)->pid);
-    return pass(ts, __NR_kill, "kill", pid, sig);
+    bool own = (u32)pid == rt_th(ts)->pid;
+    die_if_killed(ts, sig, own);
+    return pass_own(ts, __NR_kill, "kill", pid, sig, own || is_own_group((int)pid), 0);
 }
 
 long rt_sys_tkill(struct tstate *ts) {
     u64 tid = ts->gpr[IP_RDI];
     int sig = (int)ts->gpr[IP_RSI];
     die_if_killed(ts, sig, sig == SIG_KILL && is_own_thread(ts, (u32)tid));
-    return pass(ts, __NR_tkill, "tkill", tid, sig);
+    return pass_own(ts, __NR_tkill, "tkill", tid, sig, true, (u32)tid);
 }
 
 long rt_sys_tgkill(struct tstate *ts) {
     u64 tid = ts->gpr[IP_RSI];
     int sig = (int)ts->gpr[IP_RDX];
-    bool own = sig == SIG_KILL && (u32)ts->gpr[IP_RDI] == rt_th(ts)->pid && is_own_thread(ts, (u32)tid);
-    die_if_killed(ts, sig, own);
-    return pass(ts, __NR_tgkill, "tgkill", tid, sig);
+    bool own = (u32)ts->gpr[IP_RDI] == rt_th(ts)->pid;
+    die_if_killed(ts, sig, sig == SIG_KILL && own && is_own_thread(ts, (u32)tid));
+    return pass_own(ts, __NR_tgkill, "tgkill", tid, sig, own, (u32)tid);
 }

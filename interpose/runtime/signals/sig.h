@@ -146,6 +146,15 @@ void sig_kernel_mask(u64 mask);
 void sig_stop_others(struct tstate *ts);
 /* The process ends, by another thread: this one parks when it goes back to guest code. */
 bool sig_is_ending(struct tstate *ts);
+/* sigaction.c: the first process of a PID namespace gets no signals for which it has no handler, pid_namespaces(7); its
+ * own faults do end it. */
+bool sig_is_spared(struct tstate *ts, const struct sig_action *act);
+bool sig_never_comes(struct tstate *ts, int sig);
+/* Does the kernel end the process as such a signal is sent, to it (0) or a thread of it?  It has no handler, and that
+ * thread, or the first one, which the kernel takes before others, does not block it (complete_signal).  With our
+ * handler the kernel only wakes the thread. */
+bool sig_would_end(struct tstate *ts, int sig, u32 tid);
+void sig_await_end(struct tstate *ts); /* sigwait.c: such a one was sent; nothing of the program's runs any more */
 /* A fork or an exec happens before the process begins to end, or never: a child must not be the copy of a process
  * whose libraries give their memory back, and the new image must not get the signal that stops threads.  False: the
  * process ends.  True: sig_admit_end is due, where the call comes back. */

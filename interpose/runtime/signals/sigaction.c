@@ -93,6 +93,33 @@ static bool acts_by_default(struct tstate *ts, u64 signals) {
 bool sig_ends_or_stops(struct tstate *ts) { return acts_by_default(ts, ~SIG_HARMLESS); }
 bool sig_ends(struct tstate *ts) { return acts_by_default(ts, ~(SIG_HARMLESS | SIG_STOPPING)); }
 
+/* The kernel cannot tell, for it holds our handler. */
+bool sig_is_spared(struct tstate *ts, const struct sig_action *act) {
+    return rt_th(ts)->pid == 1 && act->handler == SIGH_DFL;
+}
+
+/* A debugger and a tracer are shown it all the same, and what is blocked waits (deliver). */
+bool sig_never_comes(struct tstate *ts, int sig) {
+    struct rt_thread *th = rt_th(ts);
+    struct sig_action act = sig_table_get(ts, sig);
+    return sig_is_spared(ts, &act) && !(th->sigmask & SIG_BIT(sig)) && !rt_debugged() && !rt_trace(ts)->on;
+}
+
+bool sig_would_end(struct tstate *ts, int sig, u32 tid) {
+    struct rt_thread *th = rt_th(ts);
+    struct tstate *o;
+    if (sig < 1 || sig > SIG_MAX || (SIG_BIT(sig) & (SIG_HARMLESS | SIG_STOPPING | SIG_UNBLOCKABLE))) return false;
+    struct sig_action act = sig_table_get(ts, sig);
+    if (act.handler != SIGH_DFL || sig_is_spared(ts, &act) || rt_debugged() || rt_trace(ts)->on) return false;
+    if (tid == 0) tid = th->pid;
+    if (tid == th->tid) return !(th->sigmask & SIG_BIT(sig));
+    for (u32 i = 0; !th->vfork_child && (o = rt_thread_by_index(i)); i++) {
+        const struct rt_thread *other = rt_th(o);
+        if (other->tid == tid && rt_is_thread(o)) return !other->exiting && !(other->sigmask & SIG_BIT(sig));
+    }
+    return false;
+}
+
 void sig_table_init(struct tstate *ts) {
     struct sig_priv *p = sig_priv(ts);
     p->table = &process_table;

@@ -327,19 +327,6 @@ static bool comes_second(int sig, const struct sig_context *mc) {
            (int)mc->di == sig && (first->code == SIC_USER || first->code == SIC_QUEUE || first->code == SIC_TKILL);
 }
 
-/* The first process of a PID namespace gets no signals for which it has no handler, pid_namespaces(7); its own faults
- * do end it.  The kernel cannot tell, for it holds our handler. */
-static bool is_spared(struct tstate *ts, const struct sig_action *act) {
-    return rt_th(ts)->pid == 1 && act->handler == SIGH_DFL;
-}
-
-/* A debugger and a tracer are shown it all the same, and what is blocked waits (deliver). */
-static bool never_comes(struct tstate *ts, int sig) {
-    struct rt_thread *th = rt_th(ts);
-    struct sig_action act = sig_table_get(ts, sig);
-    return is_spared(ts, &act) && !(th->sigmask & SIG_BIT(sig)) && !rt_debugged() && !rt_trace(ts)->on;
-}
-
 static void asynchronous(struct tstate *ts, struct sig_context *mc, bool kick) {
     struct rt_thread *th = rt_th(ts);
     const struct sig_kernel_entry *k = sig_kernel_entry(mc->ip);
@@ -432,7 +419,7 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
         hide_interruption(ts, mc);
         return;
     }
-    if (never_comes(ts, sig) || !record(ts, sig, &own)) {
+    if (sig_never_comes(ts, sig) || !record(ts, sig, &own)) {
         hide_interruption(ts, mc);
         return;
     }
@@ -477,7 +464,7 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
     if (rt_trace(ts)->on && (sig = traced_signal(ts, info)) == 0) return;
     struct sig_action act = sig_table_take(ts, sig);
     sig_show_delivery(ts, info);
-    if (act.handler == SIGH_IGN || (!forced && is_spared(ts, &act))) return;
+    if (act.handler == SIGH_IGN || (!forced && sig_is_spared(ts, &act))) return;
     if (act.handler == SIGH_DFL) {
         show_default(ts, info);
         if (SIG_BIT(sig) & SIG_HARMLESS) return;

@@ -12,6 +12,7 @@
  * through are built, each saving the mask of the one before; the first saves
  * the mask from before the call: select(2), "Usage of pselect"; sigsuspend(2).
  */
+#include "runtime/processes/processes.h"
 #include "runtime/signals/signals.h"
 #include "runtime/syscalls/syscalls.h"
 #include "runtime/signals/sig.h"
@@ -127,6 +128,14 @@ long sig_wait_here(struct tstate *ts, long nr, const u64 args[6]) {
     return r;
 }
 
+#define END_WAITS 1000 /* of a millisecond: a thread that sleeps uninterruptibly hears nothing */
+
+void sig_await_end(struct tstate *ts) {
+    const i64 pause[2] = {0, 1000000};
+    for (u32 n = 0; n < END_WAITS && !sig_is_ending(ts) && !rt_th(ts)->pending; n++)
+        sys2(__NR_nanosleep, (long)pause, 0);
+}
+
 long rt_sys_rt_sigtimedwait(struct tstate *ts) {
     u64 args[6], to;
     struct sig_info info;
@@ -136,6 +145,11 @@ long rt_sys_rt_sigtimedwait(struct tstate *ts) {
     for (;;) {
         long r = sig_wait_here(ts, __NR_rt_sigtimedwait, args);
         if (r == SIG_CHLD && tracer_hides(ts, &info)) continue; /* with the whole of its timeout */
+        if (r > 0 &&
+            (sig_would_end(ts, (int)r, rt_th(ts)->tid) || (info.code != SIC_TKILL && sig_would_end(ts, (int)r, 0)))) {
+            sig_priv(ts)->fault_info = info;
+            rt_die_by_signal(ts, (int)r, info.code, info.addr);
+        }
         return r > 0 && to && rt_copy_to(to, &info, sizeof info) != 0 ? -EFAULT : r;
     }
 }
