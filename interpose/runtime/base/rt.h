@@ -192,6 +192,9 @@ extern struct rt_global rt;
 /* Is a debugger there (IP_DBG_*)?  One word, asked where the dispatcher is anyway. */
 static inline u32 rt_debugged(void) { return __atomic_load_n(&rt.chan->debug, __ATOMIC_RELAXED); }
 
+/* Calls misused are told of as errors are, by tools that tell of these. */
+static inline bool rt_tells_misuse(void) { return rt.chan->verbosity && (rt.flags & IP_C_SHADOW); }
+
 /* Where the guest's address space ends.  The table of heap blocks reaches as far
  * as the shadow does. */
 static inline bool rt_is_bare(void) { return !(rt.flags & (IP_C_SHADOW | IP_C_HEAP)); }

@@ -10,6 +10,7 @@
 #include "runtime/signals/signals.h"
 #include "runtime/syscalls/syscalls.h"
 #include "runtime/signals/sig.h"
+#include "runtime/ptrace/ptrace.h"
 
 static struct sig_table process_table;
 static u64 told; /* signals that get our handler whatever their action is */
@@ -234,7 +235,7 @@ long rt_sys_rt_sigaction(struct tstate *ts) {
     if (ts->gpr[IP_R10] != 8) return -EINVAL;
     if (act && rt_copy_from(&new_act, act, sizeof new_act) != 0) return bad_address(ts, "act", act);
     if (sig < 1 || sig > SIG_MAX || (act && !has_action(sig))) {
-        if (rt.chan->verbosity) warn(ts, sig, act && new_act.handler != SIGH_DFL);
+        if (rt_tells_misuse()) warn(ts, sig, act && new_act.handler != SIGH_DFL);
         return -EINVAL;
     }
     sig_show_action(ts, sig, act, oact, new_act.flags);

@@ -360,7 +360,7 @@ void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
     /* The kernel grows a stack under its own accesses; ours would be EFAULT. */
     if (ts->gpr[IP_RSP] < rt.stack_lo && ts->gpr[IP_RSP] >= rt.stack_end) rt_grow_stack(ts, ts->gpr[IP_RSP]);
-    if (info != NULL && rt.chan->verbosity) warn_descriptor(ts, nr, info, args);
+    if (info != NULL && rt_tells_misuse()) warn_descriptor(ts, nr, info, args);
     if (info != NULL && (rt.flags & RT_FOLLOW_FDS)) rt_fds_before(ts, nr, info, args);
     if (rt.chan->shows & IP_SHOW_CALLS) rt_show_call(ts, nr, info, args);
     rt_hook_syscall_before(ts, nr, args);

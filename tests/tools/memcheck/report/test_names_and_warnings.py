@@ -119,8 +119,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder / "names")
 
 
-def report(*words: str) -> str:
-    command = [sys.executable, "-m", "interpose", "--tool=memcheck", *words]
+def report(*words: str, tool: str = "memcheck") -> str:
+    command = [sys.executable, "-m", "interpose", f"--tool={tool}", *words]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     return re.sub(r"(?m)^==\d+== ", "", done.stderr)
 
@@ -128,6 +128,12 @@ def report(*words: str) -> str:
 def test_names_and_warnings(program: str) -> None:
     shown = re.findall(r"(?m)^(?:Thread|Warning:|         the).*\n", report(program))
     assert "".join(shown) == EXPECTED
+
+
+def test_a_tool_without_errors(program: str) -> None:
+    """Misuse is told where errors are: Valgrind's none and callgrind say nothing of it, either."""
+    shown = re.findall(r"(?m)^Warning: .*", report(program, tool="none"))
+    assert shown and all("handler address" in line for line in shown)
 
 
 def test_quietly(program: str) -> None:
