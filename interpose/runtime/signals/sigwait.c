@@ -145,8 +145,10 @@ long rt_sys_rt_sigtimedwait(struct tstate *ts) {
     for (;;) {
         long r = sig_wait_here(ts, __NR_rt_sigtimedwait, args);
         if (r == SIG_CHLD && tracer_hides(ts, &info)) continue; /* with the whole of its timeout */
-        if (r > 0 &&
-            (sig_would_end(ts, (int)r, rt_th(ts)->tid) || (info.code != SIC_TKILL && sig_would_end(ts, (int)r, 0)))) {
+        /* Of what was sent to a process only SI_USER says so: timers send to threads, too. */
+        bool ends = r > 0 && (sig_would_end(ts, (int)r, rt_th(ts)->tid) ||
+                              (info.code == SIC_USER && sig_would_end(ts, (int)r, 0)));
+        if (ends) {
             sig_priv(ts)->fault_info = info;
             rt_die_by_signal(ts, (int)r, info.code, info.addr);
         }

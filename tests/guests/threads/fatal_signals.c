@@ -51,6 +51,15 @@ static void *waits_blocked(void *arg) {
     if (sigtimedwait(&term, NULL, &second) == SIGTERM) _exit(7);
     return arg;
 }
+/* And what is sent to a thread that blocks it, as a timer's is: the first one does not matter. */
+static void *waits_queued(void *arg) {
+    siginfo_t info;
+    union sigval value = {.sival_int = 1};
+    pthread_sigmask(SIG_BLOCK, &term, NULL);
+    pthread_sigqueue(pthread_self(), SIGTERM, value);
+    if (sigwaitinfo(&term, &info) == SIGTERM && info.si_code == SI_QUEUE) _exit(7);
+    return arg;
+}
 
 int main(void) {
     static const struct {
@@ -58,7 +67,8 @@ int main(void) {
         void *(*f)(void *);
         int sent;
     } all[] = {{"kill", kills, 0}, {"kill of the group", kills_group, 0}, {"pthread_kill", kills_thread, 0},
-               {"wait", waits, 1}, {"wait where it is blocked", waits_blocked, 0}};
+               {"wait", waits, 1}, {"wait where it is blocked", waits_blocked, 0},
+               {"wait for a thread's", waits_queued, 0}};
     sigset_t ready;
     setvbuf(stdout, NULL, _IONBF, 0);
     sigemptyset(&term);
