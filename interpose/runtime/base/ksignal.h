@@ -76,6 +76,10 @@ struct sig_info {
             int nr;
             u32 arch;
         } sys;
+        struct {
+            u64 addr, data;
+            u32 type, flags;
+        } perf;
         u8 bytes[112];
     };
 };

@@ -56,9 +56,12 @@ struct sig_priv {
     u8 step_armed, step_op, step_keeps, step_rep, step_addr32,
         pad2[3]; /* of the instruction under the guest's TF (trapflag.c) */
     u64 step_key;
-    u64 step_count;   /* not 0: RCX of a repeated string instruction, of which one element runs */
-    u64 step_flags;   /* then: from before it */
-    u32 ac_off, pad3; /* stepping an access of ours without the guest's AC: 1, 2 while stepping anyway */
+    u64 step_count; /* not 0: RCX of a repeated string instruction, of which one element runs */
+    u64 step_flags; /* then: from before it */
+    u32 ac_off;     /* stepping an access of ours without the guest's AC: 1, 2 while stepping anyway */
+    u32 watched;    /* a debug register's trap is to be told */
+    u64 hit_block;  /* what accessed: the host address of its block, and where the instruction is in it */
+    u32 hit_off, pad3;
     struct sig_info vinfo[5];
     struct sig_table *table;
     struct sig_vsave *vsave;
@@ -173,6 +176,7 @@ const struct sig_kernel_entry *sig_kernel_entry(u64 ip);
 /* ---- sigrep.c ------------------------------------------------------------------- */
 /* About to step a repeated string instruction: all its elements but the last. */
 void sig_repeat(struct sig_context *mc);
+bool sig_repeats(u64 ip);
 
 /* ---- trapflag.c ----------------------------------------------------------------- */
 /* The instruction at ts->pc loads the flag. */

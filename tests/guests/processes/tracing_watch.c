@@ -22,7 +22,7 @@ static void child(void) {
     raise(SIGSTOP);
     other = 1;
     __asm__ volatile("movq $5, %0\n.globl after_store\nafter_store: nop\n nop" : "=m"(watched));
-    __asm__ volatile("mov %0, %%rax\n.globl after_load\nafter_load: nop" : : "m"(watched) : "rax");
+    __asm__ volatile("mov %0, %%rax\n.globl after_load\nafter_load: mov %%rax, %1" : : "m"(watched), "m"(other) : "rax");
     read(ends[0], (void *)&watched, 8); /* the kernel's store is not seen */
     raise(SIGSTOP);
     void *src = from, *dst = to;
