@@ -166,8 +166,9 @@ static long attach(struct tstate *ts, int id, u64 addr, u32 flags) {
     }
     bool replace = !mm_is_free(addr, addr + len);
     if (replace && !(flags & SHM_REMAP)) return -EINVAL;
-    r = sys3(__NR_shmat, id, (long)addr, (long)(flags & ~(u32)(SHM_EXEC | SHM_RND)));
+    r = sys3(__NR_shmat, id, (long)addr, (long)(flags & ~(u32)SHM_RND)); /* SHM_EXEC takes a permission of its own */
     if (r < 0) return r;
+    if (flags & SHM_EXEC) sys3(__NR_mprotect, (long)addr, (long)len, (long)(s.prot & ~(u32)PROT_EXEC));
     if (replace) mm_removed(ts, addr, addr + len, MM_WITH_SHADOW);
     s.lo = addr, s.hi = addr + len;
     if (addr < IP_IMAGES_HI) s.mflags |= MM_LOW;

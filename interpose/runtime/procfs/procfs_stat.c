@@ -3,7 +3,6 @@
  * proc_pid_stat(5), proc_pid_statm(5)).
  */
 #include <asm/unistd.h>
-#include <linux/fcntl.h>
 #include <linux/resource.h>
 
 #include "runtime/memory/memory.h"
@@ -11,8 +10,6 @@
 #include "runtime/memory/mm.h"
 #include "runtime/procfs/procfs.h"
 #include "runtime/signals/sig.h"
-
-#define LEAST_FDS 64 /* NR_OPEN_DEFAULT */
 
 void proc_sizes(struct proc_sizes *z) {
     *z = (struct proc_sizes){0, 0, 0, 0, 0};
@@ -45,23 +42,6 @@ static u64 line_value(const char *text, const char *key) {
     for (; *text; text = proc_next_line(text))
         if (rt_strncmp(text, key, n) == 0) return number(text + n);
     return 0;
-}
-
-/* Slots in the table of descriptors as the kernel would have made it without ours. */
-static u64 fd_slots(void) {
-    char buf[1024];
-    u64 highest = 0, slots = LEAST_FDS;
-    long n, dir = sys4(__NR_openat, AT_FDCWD, (long)"/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    while (dir >= 0 && (n = sys3(__NR_getdents64, dir, (long)buf, sizeof buf)) > 0)
-        for (long at = 0; at < n;) {
-            u64 fd = number(buf + at + 19); /* struct linux_dirent64: ino, off, reclen, type, name */
-            if (!rt_fd_is_ours((int)fd) && (long)fd != dir && fd > highest) highest = fd;
-            at += *(const u16 *)(buf + at + 16);
-        }
-    if (dir >= 0) sys1(__NR_close, dir);
-    if (highest >= slots)
-        for (slots = 256; slots <= highest; slots *= 2);
-    return slots;
 }
 
 /* ---- status ------------------------------------------------------------------------------------ */
@@ -121,7 +101,7 @@ bool proc_status_text(struct tstate *ts, u32 tid, int fd, struct proc_text *t) {
             n = (u64)rt_snprintf(out, 64, "SigBlk:\t%016lx\n", mask_of(ts, tid));
         if (n == 0 && (rt_strncmp(p, "SigIgn:", 7) == 0 || rt_strncmp(p, "SigCgt:", 7) == 0))
             n = (u64)rt_snprintf(out, 64, "%.7s\t%016lx\n", p, handled(ts, p[3] == 'I'));
-        if (n == 0 && rt_strncmp(p, "FDSize:", 7) == 0) n = (u64)rt_snprintf(out, 64, "FDSize:\t%lu\n", fd_slots());
+        if (n == 0 && rt_strncmp(p, "FDSize:", 7) == 0) n = (u64)rt_snprintf(out, 64, "FDSize:\t%lu\n", rt_fd_slots());
         if (n == 0) memcpy(out, p, n = (u64)(next - p));
         t->len += n;
     }

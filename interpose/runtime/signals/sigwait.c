@@ -173,6 +173,7 @@ static long wait_with(struct tstate *ts, long nr, u32 i) {
 static long wait_with_pair(struct tstate *ts, long nr) {
     u64 args[6], pair[2], mask, kernel_mask;
     rt_syscall_args(ts, args);
+    if (nr == __NR_pselect6) args[0] = rt_fds_selected(args[0]);
     if (args[5] == 0) return sig_wait_here(ts, nr, args);
     if (rt_copy_from(pair, args[5], sizeof pair) != 0) return -EFAULT;
     if (pair[0] == 0) return sig_wait_here(ts, nr, args);

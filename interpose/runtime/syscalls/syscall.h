@@ -83,6 +83,7 @@ void rt_hide_foreign(int fd); /* a descriptor of another process on the same tab
 long rt_sys_close(struct tstate *ts);
 long rt_sys_close_range(struct tstate *ts);
 long rt_sys_dup(struct tstate *ts);
+long rt_sys_select(struct tstate *ts);
 long rt_sys_dup2(struct tstate *ts);
 long rt_sys_dup3(struct tstate *ts);
 long rt_sys_fcntl(struct tstate *ts);

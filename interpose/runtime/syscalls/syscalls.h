@@ -23,6 +23,10 @@ extern bool rt_exe_is_programs; /* identity.c: what is there is the program for 
 void rt_proc_copied(int from, int to);
 void rt_proc_after_fork(void);
 bool rt_fd_is_ours(int fd); /* syscall_fd.c */
+/* Slots in the table of descriptors as the kernel would have made it without ours; and how many of the descriptors that
+ * select names it would look at. */
+u64 rt_fd_slots(void);
+u64 rt_fds_selected(u64 n);
 /* descriptors.c: with --track-fds, note what is open as the program begins, and tell it as this process ends; a table
  * is copied, for a process on our memory or for this thread: the copy's number; no task has that one any more. */
 void rt_fds_begin(struct tstate *ts);
