@@ -61,7 +61,7 @@
 #define IP_KEY_TRACK   0x4000000000000000 /* tracking translation */
 #define IP_KEY_ONE     0x2000000000000000 /* one instruction only (SMC) */
 #define IP_KEY_BARE    0x1000000000000000 /* with KEY_ONE: without the tool */
-#define IP_KEY_NONE    0x0800000000000000 /* no key: an address whose high bits happen to be those above */
+#define IP_KEY_NONE    0x0aaa800000000000 /* no key: an address whose high bits happen to be those above */
 #define IP_KEY_PC      0x0000ffffffffffff
 
 #endif

@@ -16,6 +16,7 @@
 #include "runtime/memory/memory.h"
 #include "runtime/hooks.h"
 #include "runtime/memory/mm.h"
+#include "runtime/procfs/procfs.h"
 
 #define HUGE_SHIFT_BITS 26 /* MAP_HUGE_SHIFT */
 #define HUGE_DEFAULT    (2ull << 20)
@@ -396,7 +397,10 @@ long rt_sys_mincore(struct tstate *ts) {
 static bool may_lock(void) {
     struct rlimit64 lim = {0, 0};
     sys4(__NR_prlimit64, 0, RLIMIT_MEMLOCK, 0, (long)&lim);
-    return lim.rlim_cur == RLIM64_INFINITY || mm_bytes <= lim.rlim_cur || rt_capable(CAP_IPC_LOCK_);
+    u64 unused = 0; /* of the stack: the kernel would not have mapped it yet */
+    for (u32 i = 0; i < rt_nsegs; i++)
+        if (rt_segs[i].kind == RT_SEG_STACK) unused += proc_stack_lo(&rt_segs[i]) - rt_segs[i].lo;
+    return lim.rlim_cur == RLIM64_INFINITY || mm_bytes - unused <= lim.rlim_cur || rt_capable(CAP_IPC_LOCK_);
 }
 
 /* The kernel's own would lock (and fill) our tables and the shadow.  As there, a

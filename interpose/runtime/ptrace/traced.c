@@ -210,7 +210,7 @@ static int injected(struct tstate *ts, struct sig_info *info) {
     if (info->signo != sig) {
         *info = (struct sig_info){.signo = sig};
         info->rt.pid = (int)t->tracer;
-        info->rt.value = t->uid;
+        info->rt.uid = t->uid;
     }
     if (!(th->sigmask & SIG_BIT(sig))) return sig;
     if (SIG_BIT(sig) & SIG_SYNC) {
@@ -261,7 +261,7 @@ static void note(struct tstate *ts, u32 kind, u32 status, int code) {
     struct rt_trace *t = rt_trace(ts);
     t->info = (struct sig_info){.signo = SIG_TRAP, .code = code};
     t->info.rt.pid = (int)rt_th(ts)->tid;
-    t->info.rt.value = (u32)sys0(__NR_getuid);
+    t->info.rt.uid = (u32)sys0(__NR_getuid);
     t->inject = 0;
     stop(ts, kind, status);
 }

@@ -179,7 +179,7 @@ static long signal_info(struct peer *p, struct tstate *ts, u64 at, bool set) {
         peer_read(p->tid, p->ts + offsetof(struct tstate, runtime_area) + offsetof(struct rt_thread, tid), &pid, 4);
         info = (struct sig_info){.signo = SIG_TRAP, .code = (int)p->t.trap_status};
         info.rt.pid = (int)pid;
-        info.rt.value = p->t.uid;
+        info.rt.uid = p->t.uid;
     } else if (p->kind == RT_STOP_TRAP && !(p->t.trap_status >> 8)) {
         return -EINVAL; /* a stop of the process, of a tracee that was not seized */
     } else if (p->kind == RT_STOP_TRAP) {
