@@ -178,6 +178,15 @@ const struct sig_kernel_entry *sig_kernel_entry(u64 ip);
 void sig_repeat(struct sig_context *mc);
 bool sig_repeats(u64 ip);
 
+/* ---- debugregs.c ---------------------------------------------------------------- */
+#define TRAP_WATCHED    4 /* TRAP_HWBKPT */
+#define TRAP_PERF       6 /* an event of perf_event_open with sigtrap: what it is about stands in it */
+#define PERF_BREAKPOINT 5 /* PERF_TYPE_BREAKPOINT */
+void sig_note_hit(struct sig_priv *p, u64 ip);
+/* Is a trap to be told here, at a point of the block? */
+bool sig_traps_behind(const struct sig_priv *p, const struct sig_context *mc, const struct ip_block *b,
+                      const struct ip_point *pt);
+
 /* ---- trapflag.c ----------------------------------------------------------------- */
 /* The instruction at ts->pc loads the flag. */
 bool rt_trap_flag_loaded(struct tstate *ts);

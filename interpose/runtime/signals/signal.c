@@ -24,11 +24,8 @@
 #include "runtime/signals/sig.h"
 #include "runtime/ptrace/ptrace.h"
 
-#define MAX_RETRIES     10000
-#define TRAP_WATCHED    4 /* TRAP_HWBKPT */
-#define TRAP_PERF       6 /* an event of perf_event_open with sigtrap: what it is about stands in it */
-#define PERF_BREAKPOINT 5 /* PERF_TYPE_BREAKPOINT */
-#define PF_WRITE        2 /* page-fault error code: a store */
+#define MAX_RETRIES 10000
+#define PF_WRITE    2 /* page-fault error code: a store */
 
 static bool in_range(u64 a, const char *lo, const char *hi) { return a >= (u64)lo && a < (u64)hi; }
 static bool in_cache(u64 a) { return a - IP_CACHE_BASE < (u64)IP_CACHE_MAX; }
@@ -131,34 +128,11 @@ static void arm(struct tstate *ts, struct sig_context *mc) {
     }
 }
 
-/* A trap of a debug register waits: what accessed is done, and whatever comes next may not be. */
-static bool traps_behind(const struct sig_priv *p) {
-    return p->watched || (p->vpend & SIG_BIT(SIG_TRAP) && p->vinfo[sig_sync_index(SIG_TRAP)].code == TRAP_PERF);
-}
-
-/* So it is told at once: what accessed has a point behind it, and a repeated one stops amid its elements.  Not where
- * the V bits of the next one have been computed. */
-static bool may_trap(const struct sig_priv *p, const struct sig_context *mc, const struct ip_block *b,
-                     const struct ip_point *pt) {
-    bool other = b->host != p->hit_block || pt->guest_off != p->hit_off;
-    bool computed = (b->key & IP_KEY_TRACK) && (pt->flags & IP_PF_GUEST) && !(pt->flags & IP_PF_BOUNDARY);
-    if (pt->flags & IP_PF_COMMITTED) return false;
-    return (other && !computed) || ((pt->flags & IP_PF_GUEST) && sig_repeats(mc->ip));
-}
-
-static void note_hit(struct sig_priv *p, u64 ip) {
-    const struct ip_block *b = rt_block_of(ip - 1);
-    struct ip_point pt;
-    bool known = b && rt_point_of(b, ip - 1, &pt);
-    p->hit_block = known ? b->host : 0;
-    p->hit_off = known ? pt.guest_off : 0;
-}
-
 static void stop_or_step(struct tstate *ts, struct sig_context *mc) {
     const struct ip_block *b = rt_block_of(mc->ip);
     struct ip_point point, *pt = b && rt_point_of(b, mc->ip, &point) ? &point : NULL;
     bool here = pt && mc->ip == b->host + (u64)pt->host_off;
-    bool trap = here && traps_behind(sig_priv(ts)) && may_trap(sig_priv(ts), mc, b, pt);
+    bool trap = here && sig_traps_behind(sig_priv(ts), mc, b, pt);
     /* The shadow of the whole is done: what remained would be done again, and a
      * fast timer would let no more than one element pass each time. */
     if (pt && (rt.flags & IP_C_SHADOW) && !trap) sig_repeat(mc);
@@ -300,7 +274,7 @@ static void fault(struct tstate *ts, int sig, const struct sig_info *info, struc
     if (in_cache(mc->ip)) {
         if (sig == SIG_SEGV && rt_callstack_full(ts, info->addr, mc)) return;
         if (sig == SIG_TRAP && info->code == TRAP_WATCHED) {
-            note_hit(sig_priv(ts), mc->ip);
+            sig_note_hit(sig_priv(ts), mc->ip);
             sig_priv(ts)->watched = 1;
             th->pending = 1; /* comes back, and rt_signal_deliver tells it */
             stop_or_step(ts, mc);
@@ -441,7 +415,7 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
     /* si_code > 0: the kernel's own; sent signals have 0 or less, sigaction(2). */
     bool event = sig == SIG_TRAP && info->code == TRAP_PERF;
     if (event && info->perf.type == PERF_BREAKPOINT && !in_cache(mc->ip)) return; /* as in fault() */
-    if (event) note_hit(sig_priv(ts), mc->ip);
+    if (event) sig_note_hit(sig_priv(ts), mc->ip);
     if (is_sync(sig) && info->code > 0 && !event) {
         if (mc->ip == (u64)rt_arrived) {
             arrived(ts, mc);
