@@ -258,7 +258,9 @@ ALSO(SYM(10170, SOMALLOC, aligned_alloc), SYM(10170, C_LIB, aligned_alloc));
 PUBLIC void *SYM(10110, C_LIB, memalign)(size_t align, size_t n) {
     look_at(align);
     look_at(n);
-    return OR_ENOMEM(request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_MEMALIGN, NAME("memalign")));
+    u64 p = request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_MEMALIGN, NAME("memalign"));
+    if (!p) failed(align > 1ull << 63 ? EINVAL : ENOMEM); /* no power of two is as great: glibc's */
+    return (void *)p;
 }
 ALSO(SYM(10110, SOMALLOC, memalign), SYM(10110, C_LIB, memalign));
 
@@ -287,6 +289,7 @@ PUBLIC void *SYM(10190, C_LIB, pvalloc)(size_t n) {
     u64 whole = n > ~4095ull ? n : (n + 4095) & ~4095ull; /* rounded up, that much would be nothing */
     return OR_ENOMEM(request(IP_HR_MEMALIGN, 4096, whole, IP_AK_MALLOC, IP_AH_PAGES, NAME("pvalloc")));
 }
+ALSO(SYM(10190, SOMALLOC, pvalloc), SYM(10190, C_LIB, pvalloc));
 
 PUBLIC size_t SYM(10180, C_LIB, malloc_usable_size)(void *p) {
     look_at((u64)p);

@@ -92,6 +92,8 @@ int main(void) {
     TRY(realloc(malloc(1), much));
     TRY(reallocarray(NULL, much, 2));
     TRY(memalign(64, much));
+    TRY(memalign(much, 64));
+    TRY(memalign(~(much >> 1), 64));
     TRY(aligned_alloc(64, much - 63));
     TRY(valloc(much));
     TRY(pvalloc(much));
@@ -114,7 +116,37 @@ def test_more_than_there_can_be(tmp_path: Path) -> None:
         for command in (["./much"], ours)
     )
     assert under == native
-    assert native.count(" 1 12\n") == 12
+    assert native.count(" 1 12\n") == 13
+    assert native.count(" 1 22\n") == 1
+
+
+PAGES = r"""
+#include <stdlib.h>
+static _Alignas(4096) char pages[1 << 16], *next = pages;
+void *pvalloc(size_t n) { char *p = next; next += (n + 4095) & -4096; return p; }
+void *valloc(size_t n) { return pvalloc(n); }
+int main(void) {
+    free(valloc(10));
+    free(pvalloc(10));
+    return 0;
+}
+"""
+
+
+def test_pages_of_an_allocator_of_the_programs(tmp_path: Path) -> None:
+    """tcmalloc has pvalloc, too; its blocks would be unknown to a replaced free."""
+    (tmp_path / "pages.c").write_text(PAGES)
+    subprocess.run(["gcc", "-w", "-fno-builtin", "pages.c", "-o", "pages"], cwd=tmp_path, check=True)
+    ours = subprocess.run(
+        [sys.executable, "-m", "interpose", "--tool=memcheck", "./pages"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=TIMEOUT,
+    )
+    assert "total heap usage: 2 allocs, 2 frees, 4,106 bytes" in ours.stderr
+    assert "ERROR SUMMARY: 0 errors" in ours.stderr
 
 
 @pytest.mark.parametrize("flags", (["-rdynamic"], []), ids=("exported", "symbol table"))
