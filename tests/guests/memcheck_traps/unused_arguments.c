@@ -26,7 +26,7 @@ __attribute__((noinline)) static long call(long nr, long a, long b, long c, long
 }
 
 int main(void) {
-    long fd = open("/dev/null", O_RDWR), *g = malloc(1000);
+    long fd = open("/dev/null", O_RDWR), *g = malloc(1200);
     long calls[] = {call(SYS_fcntl, fd, F_GETFD, g[0], 0, 0), call(SYS_fcntl, fd, F_GETOWN, g[1], 0, 0),
                     call(SYS_ioctl, fd, FIOCLEX, g[2], 0, 0), call(SYS_ioctl, fd, FIONCLEX, g[3], 0, 0)};
     for (int i = 0; i < 4; i++)
@@ -41,6 +41,9 @@ int main(void) {
     struct timex *t = (void *)(g + 60);
     t->modes = 0;
     printf("%d ", call(SYS_clock_adjtime, 0, (long)t, 0, 0, 0) >= 0 && t->tick > 0);
+    struct timex *asked = (void *)(g + 120);
+    asked->modes = ADJ_OFFSET_SS_READ;
+    printf("%d ", call(SYS_adjtimex, (long)asked, 0, 0, 0, 0) >= 0);
     call(SYS_keyctl, 0, -3, 0, g[5], g[6]);
     long s = semget(IPC_PRIVATE, 1, 0600);
     printf("%ld ", call(SYS_semctl, s, 0, GETVAL, g[7], 0));

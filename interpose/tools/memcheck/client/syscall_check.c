@@ -228,7 +228,8 @@ static const char *part_name(struct call *c, u32 arg, const char *name, struct p
 
 /* ---- calls that need more ------------------------------------------------------------------------- */
 
-/* What clock_adjtime reads: the fields that its modes name. */
+/* What clock_adjtime reads: the fields that its modes name.  With 0x8000 (adjtime) these are the offset, unless it is
+ * only asked for (0x2000), and what is looked at in any case. */
 static void adjustments(struct call *c, u64 at, const char *name) {
     static const struct {
         u16 modes;
@@ -240,6 +241,7 @@ static void adjustments(struct call *c, u64 at, const char *name) {
     u32 modes = 0;
     call_reads(c, at, 4, "timex->modes", "");
     if (rt_copy_from(&modes, at, 4) < 0) return;
+    if (modes & 0x8000) modes &= modes & 0x2000 ? 0x0102 : 0x8102;
     for (u32 k = 0; k < sizeof fields / sizeof *fields; k++)
         if (modes & fields[k].modes) call_reads(c, at + fields[k].at, fields[k].size, name, "");
     call_writes(c, at, TIMEX_BYTES, name, "");
