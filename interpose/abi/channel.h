@@ -54,8 +54,9 @@ enum ip_req {
                          a3 = load bias of program, a4 = sp, a5 = brk base */
     IP_R_EXIT,        /* a0 = status, a6 = threads with errors disabled, a7 = pid of a
                          vfork child that ends, else 0, a5 = its rt_show_pid(); r0 = status to use */
-    IP_R_FATAL,       /* a0 = signal, a1 = code, a2 = addr, a3 = pc, a5 to a7 as
-                         for IP_R_EXIT, data = frames; reply when reported */
+    IP_R_FATAL,       /* a0 = signal, a1 = code, a2 = addr, a3 = pc, a4 = the program's
+                         status + 1 in a final call, else 0, a5 to a7 as for IP_R_EXIT, data = frames; reply
+                         when reported, r0 = status to use in a final call */
     IP_R_ERROR,       /* tool error, see struct ip_error in data; r0 = 1: end the
                          program with status r1 */
     IP_R_REQUEST,     /* client request: data = 6 words, then a stack trace if

@@ -537,7 +537,10 @@ class Supervisor:
             self.hooks.tell_unbound()
         self._warn_of_disabled_errors(slot.a[6])
         self.tool.ends(slot.tid_guest, by_signal=False)
-        status = self._finish_tool(slot.a[0] & 0xFF)
+        return self._finish(slot.a[0] & 0xFF)
+
+    def _finish(self, status: int) -> int:
+        status = self._finish_tool(status)
         self.tell_end("exit", code=status & 0xFF)
         if self.debugger_or_none is not None:
             self.debugger_or_none.ended(status & 0xFF)
@@ -574,14 +577,16 @@ class Supervisor:
         slot.r[0] = found[slot.a[0]] if slot.a[0] < len(found) else 0
 
     def on_fatal(self, slot: Any) -> None:
-        self._end(slot, self._end_by_signal, 0)
+        slot.r[0] = self._end(slot, self._end_by_signal, 0)
 
     def _end_by_signal(self, slot: Any) -> int:
         from interpose.supervisor.fatal import report_signal
 
-        self.tool.ends(slot.tid_guest, by_signal=True)
+        self.tool.ends(slot.tid_guest, by_signal=not slot.a[4])
         report_signal(self, slot)
         self._warn_of_disabled_errors(slot.a[6])
+        if slot.a[4]:  # in a final call: the program had ended before
+            return self._finish((slot.a[4] - 1) & 0xFF)
         status = self._finish_tool(None)
         self.tell_end("signal", signal=slot.a[0])
         if self.debugger_or_none is not None:

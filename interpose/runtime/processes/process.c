@@ -487,8 +487,12 @@ void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) {
     s->a[1] = (u64)(i64)code;
     s->a[2] = addr;
     s->a[3] = rt_pc(ts->pc);
+    s->a[4] = rt.final_calls ? (u64)(u32)final_status + 1 : 0;
     s->len = n * 8;
     rt_request_python(ts, IP_R_FATAL);
+    /* Natively there would have been no call that it could fault in. */
+    if (rt.final_calls)
+        for (;;) sys1(__NR_exit_group, (int)s->r[0]);
     /* A real death, so that the parent's wait and the core dump are right. */
     sig_block_everything();
     sig_kernel_action(sig, &dfl, NULL);

@@ -467,7 +467,7 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
     struct rt_thread *th = rt_th(ts);
     int sig = info->signo;
     if (rt_debugged() && (sig = rt_debug_signal(ts, info)) == 0) return;
-    if (forced && ((th->sigmask & SIG_BIT(sig)) || sig_table_get(ts, sig).handler == SIGH_IGN)) {
+    if (forced && (rt.final_calls || (th->sigmask & SIG_BIT(sig)) || sig_table_get(ts, sig).handler == SIGH_IGN)) {
         sig_table_set_default(ts, sig);
         th->sigmask &= ~SIG_BIT(sig);
     }
