@@ -19,6 +19,8 @@ long rt_sys_mremap(struct tstate *ts);
 long rt_sys_brk(struct tstate *ts);
 long rt_sys_shmat(struct tstate *ts);
 long rt_sys_shmdt(struct tstate *ts);
+long rt_sys_io_setup(struct tstate *ts);
+void rt_ring_gone(struct tstate *ts, u64 ring); /* io_destroy has unmapped it */
 long rt_sys_pkey_mprotect(struct tstate *ts);
 long rt_sys_madvise(struct tstate *ts);
 long rt_sys_mincore(struct tstate *ts);

@@ -1,4 +1,4 @@
-/* mremap, shmat and shmdt: mappings that move, and System V shared memory. */
+/* mremap, shmat and shmdt, io_setup and io_destroy: mappings that move, System V shared memory, rings of requests. */
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/shm.h>
@@ -206,4 +206,54 @@ long rt_sys_shmdt(struct tstate *ts) {
     }
     rt_mm_unlock();
     return r;
+}
+
+/* ---- io_setup ---------------------------------------------------------------- */
+
+/* The kernel maps the ring where it likes, and its address is the context's name.  libaio reads it: it has to lie where
+ * the program's mappings are, and the kernel takes its moving for the context's. */
+static long take_ring(struct tstate *ts, u64 *ring) {
+    struct {
+        u32 id, nr, rest[6];
+    } head;
+    if (rt_copy_from(&head, *ring, sizeof head) < 0) return -EFAULT;
+    u64 len = RT_ROUND_UP(sizeof head + 32ull * head.nr, RT_PAGE); /* struct io_event: 32 bytes */
+    u64 to = mm_within_limits(len, 0) ? mm_place_high(len, RT_PAGE) : 0;
+    if (to == 0) return -ENOMEM;
+    long r = sys5(__NR_mremap, (long)*ring, (long)len, (long)len, MREMAP_MAYMOVE | MREMAP_FIXED, (long)to);
+    if (r < 0) return r;
+    *ring = to;
+    struct rt_seg s = {.kind = RT_SEG_ANON, .mflags = MM_SHARED, .prot = PROT_READ | PROT_WRITE};
+    s.ino = mm_new_object();
+    s.lo = to, s.hi = to + len;
+    mm_added(ts, &s, MM_WITH_SHADOW);
+    return 0;
+}
+
+static void leave_ring(struct tstate *ts, u64 ring) {
+    u32 i = mm_first(ring);
+    u64 object = i < rt_nsegs && rt_segs[i].lo == ring && (rt_segs[i].mflags & MM_SHARED) ? rt_segs[i].ino : 0;
+    for (; object && i < rt_nsegs && rt_segs[i].ino == object; i = mm_first(ring))
+        mm_removed(ts, rt_segs[i].lo, rt_segs[i].hi, MM_WITH_SHADOW);
+}
+
+long rt_sys_io_setup(struct tstate *ts) {
+    u64 at = ts->gpr[IP_RSI], ring = 0;
+    if (rt_copy_from(&ring, at, sizeof ring) < 0) return -EFAULT;
+    rt_mm_lock();
+    long r = sys2(__NR_io_setup, (long)(u32)ts->gpr[IP_RDI], (long)&ring);
+    if (r == 0 && (r = take_ring(ts, &ring)) < 0) sys1(__NR_io_destroy, (long)ring);
+    if (r == 0 && rt_copy_to(at, &ring, sizeof ring) < 0) {
+        sys1(__NR_io_destroy, (long)ring);
+        leave_ring(ts, ring);
+        r = -EFAULT;
+    }
+    rt_mm_unlock();
+    return r;
+}
+
+void rt_ring_gone(struct tstate *ts, u64 ring) {
+    rt_mm_lock();
+    leave_ring(ts, ring);
+    rt_mm_unlock();
 }

@@ -27,6 +27,7 @@ bool rt_fd_is_ours(int fd); /* syscall_fd.c */
  * select names it would look at. */
 u64 rt_fd_slots(void);
 u64 rt_fds_selected(u64 n);
+long rt_sys_io_destroy(struct tstate *ts);
 /* descriptors.c: with --track-fds, note what is open as the program begins, and tell it as this process ends; a table
  * is copied, for a process on our memory or for this thread: the copy's number; no task has that one any more. */
 void rt_fds_begin(struct tstate *ts);
