@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "corners.h"
+#include <errno.h>
 #include <sys/mman.h>
 
 #define PAGE 4096UL
@@ -182,6 +183,14 @@ static void touch(long n) {
     }
 }
 
+static void too_large(long n) {
+    volatile size_t size = ~0UL / 2; /* no compiler warns */
+    for (long i = 0; i < n; i++) {
+        errno = 0;
+        must(malloc(size) == NULL && errno == ENOMEM);
+    }
+}
+
 const struct corner memory_corners[] = {{"map-live", 20000, many_live},
                                         {"map-come-and-go", 100000, come_and_go},
                                         {"map-window", 100000, window},
@@ -197,6 +206,7 @@ const struct corner memory_corners[] = {{"map-live", 20000, many_live},
                                         {"heap-realloc-large", 1500, realloc_large},
                                         {"heap-calloc", 300000, callocs},
                                         {"heap-aligned", 300000, aligned},
+                                        {"heap-too-large", 100000, too_large},
                                         {"copy-large", 20, copy_large},
                                         {"copy-undefined", 50, copy_undefined},
                                         {"copy-small", 5000000, copy_small},

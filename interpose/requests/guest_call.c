@@ -6,6 +6,7 @@
 #include "runtime/core/core.h"
 #include "runtime/hooks.h"
 #include "runtime/base/rt.h"
+#include "runtime/memory/memory.h"
 #include "runtime/signals/sig.h"
 
 #define MAX_DEPTH 8
@@ -48,12 +49,19 @@ static void set_defined(struct tstate *ts, u32 gprs) {
     ts->umask &= ~((u64)gprs << IP_U_GPR0);
 }
 
+/* It is the first object's that has it, in the order of mapping: what comes later changes nothing. */
 u64 rt_find_function(struct tstate *ts, const char *name) {
     struct ip_slot *s = rt_slot(ts);
+    struct rt_thread *th = rt_th(ts);
+    u32 hash = 0;
+    for (const char *c = name; *c; c++) hash = hash * 31 + (u8)*c;
+    u64 key = (u64)hash << 32 | rt_objects_gone;
+    if (th->found_at && th->found_key == key) return th->found_at;
     s->len = (u32)rt_strlen(name);
     memcpy(s->data, name, s->len + 1);
     rt_request_python(ts, IP_R_FIND);
-    return s->r[0];
+    th->found_key = key;
+    return th->found_at = s->r[0];
 }
 
 /* Is the call still under way, and not left by a longjmp?  As in a stack trace: frames above must lie below it. */

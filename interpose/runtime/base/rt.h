@@ -118,6 +118,8 @@ struct rt_thread {
     u64 joining_branch;    /* track_branch.c: pc of a branch that reports the one before it, too, or 0 */
     u64 target_kept;       /* signal.c: of ts->target, which leads to rt_arrived meanwhile; or 0 */
     u64 came_from;         /* thread.c: RSP of who made this process, on another stack; or 0 */
+    u64 found_key;         /* guest_call.c: the function asked for last */
+    u64 found_at;
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }
 /* Does it live, and as a thread of the process: no child that is on its memory? */

@@ -7,7 +7,10 @@
 /* ---- mm.c and mm_*.c: who owns which address ----------------------------------- */
 extern struct rt_seg *rt_segs;
 extern u32 rt_nsegs;
+extern u32 rt_objects_gone; /* how often code that the supervisor knew was unmapped or replaced */
 extern char *rt_paths;
+/* Where the stack's mapping begins for the program (ours is mapped beyond what was used). */
+u64 rt_stack_shown(const struct rt_seg *s);
 void rt_mm_init(struct tstate *ts);
 /* The table's lock: fork takes it, so that the child does not inherit it held. */
 void rt_mm_lock(void);

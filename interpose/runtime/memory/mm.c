@@ -16,7 +16,6 @@
 #include "runtime/memory/memory.h"
 #include "runtime/hooks.h"
 #include "runtime/memory/mm.h"
-#include "runtime/procfs/procfs.h"
 
 #define HUGE_SHIFT_BITS 26 /* MAP_HUGE_SHIFT */
 #define HUGE_DEFAULT    (2ull << 20)
@@ -392,6 +391,23 @@ long rt_sys_mincore(struct tstate *ts) {
     return gap ? -ENOMEM : sys3(__NR_mincore, (long)lo, (long)ts->gpr[IP_RSI], (long)ts->gpr[IP_RDX]);
 }
 
+/* ---- the stack as the kernel would have it --------------------------------------------- */
+
+#define STACK_ROOM (128ull << 10) /* what the kernel maps below the first frame */
+
+u64 rt_stack_shown(const struct rt_seg *s) {
+    u8 resident[1024];
+    if (s->kind != RT_SEG_STACK || s->hi != rt.stack_top) return s->lo;
+    u64 first = RT_ROUND_DOWN(rt.auxv_sp, RT_PAGE) - STACK_ROOM, lo = s->lo;
+    for (u64 n; lo < first; lo += n) {
+        n = first - lo < sizeof resident * RT_PAGE ? first - lo : sizeof resident * RT_PAGE;
+        if (sys3(__NR_mincore, (long)lo, (long)n, (long)resident) != 0) return s->lo;
+        for (u64 i = 0; i < n / RT_PAGE; i++)
+            if (resident[i] & 1) return lo + i * RT_PAGE;
+    }
+    return lo;
+}
+
 /* ---- mlockall ------------------------------------------------------------------------- */
 
 static bool may_lock(void) {
@@ -399,7 +415,7 @@ static bool may_lock(void) {
     sys4(__NR_prlimit64, 0, RLIMIT_MEMLOCK, 0, (long)&lim);
     u64 unused = 0; /* of the stack: the kernel would not have mapped it yet */
     for (u32 i = 0; i < rt_nsegs; i++)
-        if (rt_segs[i].kind == RT_SEG_STACK) unused += proc_stack_lo(&rt_segs[i]) - rt_segs[i].lo;
+        if (rt_segs[i].kind == RT_SEG_STACK) unused += rt_stack_shown(&rt_segs[i]) - rt_segs[i].lo;
     return lim.rlim_cur == RLIM64_INFINITY || mm_bytes - unused <= lim.rlim_cur || rt_capable(CAP_IPC_LOCK_);
 }
 

@@ -266,8 +266,11 @@ void mm_added(struct tstate *ts, const struct rt_seg *s, enum mm_shadow shadow) 
     mm_join(s->lo, s->hi);
 }
 
+u32 rt_objects_gone;
+
 void mm_tell_unmapped(struct tstate *ts, u64 lo, u64 hi, bool replaced) {
     struct ip_slot *slot = rt_slot(ts);
+    rt_objects_gone++;
     slot->a[0] = lo;
     slot->a[1] = hi - lo;
     slot->a[2] = replaced;

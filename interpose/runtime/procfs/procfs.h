@@ -70,8 +70,6 @@ struct proc_sizes {
     u64 all, data, stack, code, lib;
 };
 void proc_sizes(struct proc_sizes *s);
-/* Where the stack's mapping begins for the program (ours is mapped beyond what was used). */
-u64 proc_stack_lo(const struct rt_seg *s);
 
 bool proc_smaps_text(int fd, struct proc_text *t);
 bool proc_rollup_text(int fd, struct proc_text *t);

@@ -16,7 +16,7 @@ void proc_sizes(struct proc_sizes *z) {
     rt_mm_lock();
     for (u32 i = 0; i < rt_nsegs; i++) {
         const struct rt_seg *s = &rt_segs[i];
-        u64 n = s->hi - proc_stack_lo(s);
+        u64 n = s->hi - rt_stack_shown(s);
         if (s->mflags & MM_OURS) continue;
         z->all += n;
         if (s->kind == RT_SEG_STACK || (s->mflags & MM_GROWS))

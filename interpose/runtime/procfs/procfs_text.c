@@ -26,21 +26,6 @@ void proc_reserve(struct proc_text *t, u64 bytes) {
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-#define STACK_ROOM (128ull << 10) /* what the kernel maps below the first frame */
-
-u64 proc_stack_lo(const struct rt_seg *s) {
-    u8 resident[1024];
-    if (s->kind != RT_SEG_STACK || s->hi != rt.stack_top) return s->lo;
-    u64 first = RT_ROUND_DOWN(rt.auxv_sp, RT_PAGE) - STACK_ROOM, lo = s->lo;
-    for (u64 n; lo < first; lo += n) {
-        n = first - lo < sizeof resident * RT_PAGE ? first - lo : sizeof resident * RT_PAGE;
-        if (sys3(__NR_mincore, (long)lo, (long)n, (long)resident) != 0) return s->lo;
-        for (u64 i = 0; i < n / RT_PAGE; i++)
-            if (resident[i] & 1) return lo + i * RT_PAGE;
-    }
-    return lo;
-}
-
 static u64 maps_line(char *out, const struct rt_seg *s) {
     const char *name = s->kind == RT_SEG_STACK ? "[stack]"
                        : s->kind == RT_SEG_BRK ? "[heap]"
@@ -51,7 +36,7 @@ static u64 maps_line(char *out, const struct rt_seg *s) {
     u64 major = file ? s->dev >> 8 & 0xfff : 0;
     u64 minor = file ? (s->dev & 0xff) | (s->dev >> 12 & 0xfff00) : 0;
     if (s->kind == RT_SEG_SHM) major = 0, minor = 1;
-    u64 n = (u64)rt_snprintf(out, LINE_ROOM, "%08lx-%08lx %c%c%c%c %08lx %02lx:%02lx %lu ", proc_stack_lo(s), s->hi,
+    u64 n = (u64)rt_snprintf(out, LINE_ROOM, "%08lx-%08lx %c%c%c%c %08lx %02lx:%02lx %lu ", rt_stack_shown(s), s->hi,
                              s->prot & PROT_READ ? 'r' : '-', s->prot & PROT_WRITE ? 'w' : '-',
                              s->prot & PROT_EXEC ? 'x' : '-', s->mflags & MM_SHARED ? 's' : 'p', file ? s->off : 0,
                              major, minor, file ? s->ino : 0);
@@ -195,7 +180,7 @@ static u64 smaps_entry(char *out, const struct rt_seg *s, const char **at) {
         char head[32];
         rt_snprintf(head, sizeof head, "%.*s:", (int)f[i].name_len, f[i].name);
         n += (u64)rt_snprintf(out + n, LINE_ROOM, "%-16s%8lu%s\n", head,
-                              size ? (s->hi - proc_stack_lo(s)) >> 10 : f[i].value, unit ? " kB" : "");
+                              size ? (s->hi - rt_stack_shown(s)) >> 10 : f[i].value, unit ? " kB" : "");
     }
     return flags ? n + flags_line(out + n, flags, s->prot) : n;
 }
