@@ -176,16 +176,24 @@ static long make_way(int fd) {
 
 static u32 arriving;
 
-#define ARRIVAL_WAITS 1000 /* turns; a close may sleep, but not before its number is free */
+#define ARRIVAL_YIELDS 100
+#define ARRIVAL_WAITS  600 /* with those; the rest of 0.1 ms: a close may sleep, but not before its number is free */
+
+/* It is amid such a call: on a busy machine it may wait for a CPU there. */
+static void let_pass(const struct rt_thread *th) {
+    const i64 pause[2] = {0, 100000};
+    for (u32 n = 0; n < ARRIVAL_WAITS && __atomic_load_n(&th->names_fd, __ATOMIC_SEQ_CST); n++)
+        if (n < ARRIVAL_YIELDS)
+            sys0(__NR_sched_yield);
+        else
+            sys2(__NR_nanosleep, (long)pause, 0);
+}
 
 void rt_fds_arrive(struct tstate *ts, bool begin) {
     struct tstate *o;
     __atomic_store_n(&arriving, begin, __ATOMIC_SEQ_CST);
     for (u32 i = 0; begin && (o = rt_thread_by_index(i)); i++)
-        for (u32 n = 0; o != ts && rt_is_thread(o) && __atomic_load_n(&rt_th(o)->names_fd, __ATOMIC_SEQ_CST); n++) {
-            if (n == ARRIVAL_WAITS) break;
-            sys0(__NR_sched_yield);
-        }
+        if (o != ts && rt_is_thread(o)) let_pass(rt_th(o));
 }
 
 /* In either order with rt_fds_arrive, one of the two sees what the other has done. */
