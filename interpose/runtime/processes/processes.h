@@ -28,10 +28,10 @@ long rt_sys_prctl(struct tstate *ts);
 long rt_sys_membarrier(struct tstate *ts);
 void rt_find_mdwe(void);
 void rt_find_tsc(struct tstate *ts); /* of this thread; kept over an exec */
-/* rt.final_calls: whether a call is left undone, and what it answers.  One that never comes back ends the process. */
 #define PR_PTRACER 0x59616d61
 /* Under yama only a named process may read our memory; the kernel's answer, an error without yama. */
 long process_name_tracer(void);
+/* rt.final_calls: whether a call is left undone, and what it answers.  One that never comes back ends the process. */
 bool process_keeps_quiet(struct tstate *ts, long nr, const u64 args[6], long *result);
 void rt_exit_process(struct tstate *ts, int status) RT_NORETURN; /* reports, then exits */
 void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) RT_NORETURN;

@@ -176,7 +176,6 @@ const struct sig_kernel_entry *sig_kernel_entry(u64 ip);
 /* ---- sigrep.c ------------------------------------------------------------------- */
 /* About to step a repeated string instruction: all its elements but the last. */
 void sig_repeat(struct sig_context *mc);
-bool sig_repeats(u64 ip);
 
 /* ---- debugregs.c ---------------------------------------------------------------- */
 #define TRAP_WATCHED    4 /* TRAP_HWBKPT */
@@ -188,6 +187,8 @@ bool sig_traps_behind(const struct sig_priv *p, const struct sig_context *mc, co
                       const struct ip_point *pt);
 
 /* ---- trapflag.c ----------------------------------------------------------------- */
+/* Is there a repeated string instruction, after each of whose elements the CPU is where it was? */
+bool sig_repeats(u64 pc);
 /* The instruction at ts->pc loads the flag. */
 bool rt_trap_flag_loaded(struct tstate *ts);
 /* Put back the count of a repeated string instruction, of which an element has been executed, or not. */

@@ -99,11 +99,14 @@ bool sig_is_spared(struct tstate *ts, const struct sig_action *act) {
     return rt_th(ts)->pid == 1 && act->handler == SIGH_DFL;
 }
 
-/* A debugger and a tracer are shown it all the same, and what is blocked waits (deliver). */
+/* A debugger and a tracer decide what comes of a signal (deliver). */
+static bool is_shown(struct tstate *ts) { return rt_debugged() || rt_trace(ts)->on; }
+
+/* What is blocked waits. */
 bool sig_never_comes(struct tstate *ts, int sig) {
     struct rt_thread *th = rt_th(ts);
     struct sig_action act = sig_table_get(ts, sig);
-    return sig_is_spared(ts, &act) && !(th->sigmask & SIG_BIT(sig)) && !rt_debugged() && !rt_trace(ts)->on;
+    return sig_is_spared(ts, &act) && !(th->sigmask & SIG_BIT(sig)) && !is_shown(ts);
 }
 
 bool sig_would_end(struct tstate *ts, int sig, u32 tid) {
@@ -111,7 +114,7 @@ bool sig_would_end(struct tstate *ts, int sig, u32 tid) {
     struct tstate *o;
     if (sig < 1 || sig > SIG_MAX || (SIG_BIT(sig) & (SIG_HARMLESS | SIG_STOPPING | SIG_UNBLOCKABLE))) return false;
     struct sig_action act = sig_table_get(ts, sig);
-    if (act.handler != SIGH_DFL || sig_is_spared(ts, &act) || rt_debugged() || rt_trace(ts)->on) return false;
+    if (act.handler != SIGH_DFL || sig_is_spared(ts, &act) || is_shown(ts)) return false;
     if (tid == 0) tid = th->pid;
     if (tid == th->tid) return !(th->sigmask & SIG_BIT(sig));
     for (u32 i = 0; !th->vfork_child && (o = rt_thread_by_index(i)); i++) {

@@ -60,17 +60,3 @@ void sig_repeat(struct sig_context *mc) {
     mc->di += bytes;
     mc->cx = 1;
 }
-
-/* Any of the string instructions, after whose elements the CPU is where it was. */
-bool sig_repeats(u64 ip) {
-    const u8 *code = (const u8 *)ip;
-    bool rep = false;
-    for (u32 i = 0; i < 6; i++) {
-        u8 b = code[i];
-        if (b == 0xf3 || b == 0xf2)
-            rep = true;
-        else if (b != 0x66 && b != 0x67 && b != 0x64 && b != 0x65 && (b & 0xf0) != 0x40)
-            return rep && ((b >= 0xa4 && b <= 0xa7) || (b >= 0xaa && b <= 0xaf));
-    }
-    return false;
-}

@@ -44,6 +44,11 @@ static bool top_has_flag(struct tstate *ts) {
 
 /* movs, cmps, stos, lods, scas */
 static bool is_string(u8 op) { return (op >= 0xa4 && op <= 0xa7) || (op >= 0xaa && op <= 0xaf); }
+bool sig_repeats(u64 pc) {
+    u8 rep, addr32;
+    return is_string(opcode(pc, &rep, &addr32)) && rep;
+}
+
 static bool compares(u8 op) { return (op & 0xf6) == 0xa6; }
 
 /* After an element of which the count allows more: does the instruction go on? */
