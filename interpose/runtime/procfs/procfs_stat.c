@@ -101,7 +101,8 @@ bool proc_status_text(struct tstate *ts, u32 tid, int fd, struct proc_text *t) {
             n = (u64)rt_snprintf(out, 64, "SigBlk:\t%016lx\n", mask_of(ts, tid));
         if (n == 0 && (rt_strncmp(p, "SigIgn:", 7) == 0 || rt_strncmp(p, "SigCgt:", 7) == 0))
             n = (u64)rt_snprintf(out, 64, "%.7s\t%016lx\n", p, handled(ts, p[3] == 'I'));
-        if (n == 0 && rt_strncmp(p, "FDSize:", 7) == 0) n = (u64)rt_snprintf(out, 64, "FDSize:\t%lu\n", rt_fd_slots());
+        u64 slots = n == 0 && rt_strncmp(p, "FDSize:", 7) == 0 ? rt_fd_slots() : 0;
+        if (slots) n = (u64)rt_snprintf(out, 64, "FDSize:\t%lu\n", slots);
         if (n == 0) memcpy(out, p, n = (u64)(next - p));
         t->len += n;
     }

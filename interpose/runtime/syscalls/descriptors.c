@@ -29,9 +29,6 @@ _Static_assert(2 * ADDRESS + PATH <= sizeof(((struct fd_text *)0)->bytes), "all 
 _Static_assert(IP_FD_FRAMES * 8 <= IP_SLOT_DATA, "a stack trace fits in a slot");
 _Static_assert(NUMBERS * 4 <= IP_SLOT_DATA, "numbers fit in a slot");
 
-/* For the program: not one of ours. */
-static bool fd_is_open(int fd) { return fd >= 0 && !rt_fd_is_ours(fd) && sys2(__NR_fcntl, fd, F_GETFD) >= 0; }
-
 /* ---- noting and telling ------------------------------------------------------------------- */
 
 static void describe(struct fd_text *t, int fd) {
@@ -184,7 +181,7 @@ static void left(struct tstate *ts, int fd, void *to) {
 static void see_all(struct tstate *ts, void (*seen)(struct tstate *ts, int fd, void *to), void *to) {
     if (each_open(ts, seen, to)) return;
     for (int fd = 0; fd < 1024; fd++)
-        if (fd_is_open(fd)) seen(ts, fd, to);
+        if (rt_fd_is_open(fd)) seen(ts, fd, to);
 }
 
 void rt_fds_begin(struct tstate *ts) {
@@ -218,7 +215,7 @@ void rt_fds_fork_lock(bool take) { fd_notes_hold(take); }
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 static void use(struct tstate *ts, int fd) {
-    if (fd >= 0 && !fd_is_open(fd)) misused(ts, IP_FD_UNKNOWN, fd);
+    if (fd >= 0 && !rt_fd_is_open(fd)) misused(ts, IP_FD_UNKNOWN, fd);
 }
 
 struct range {
@@ -235,7 +232,7 @@ void rt_fds_before(struct tstate *ts, long nr, const struct rt_syscall_info *inf
     int fd = (int)args[0];
     if (nr == __NR_close) {
         /* Noted before it happens, for at once another thread may get the number. */
-        if (fd >= 0 && fd_is_open(fd))
+        if (fd >= 0 && rt_fd_is_open(fd))
             closing(ts, fd);
         else if (fd >= 0)
             misused(ts, IP_FD_NO_MORE, fd);

@@ -67,11 +67,19 @@ static long pass(struct tstate *ts, long nr) {
     return sig_wait_here(ts, nr, args);
 }
 
+static u64 slots_for(u64 highest) {
+    u64 slots = LEAST_FDS;
+    if (highest >= slots)
+        for (slots = 256; slots <= highest; slots *= 2);
+    return slots;
+}
+
 u64 rt_fd_slots(void) {
     char buf[1024];
-    u64 highest = 0, slots = LEAST_FDS;
+    u64 highest = 0;
     long n, dir = sys4(__NR_openat, AT_FDCWD, (long)"/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    while (dir >= 0 && (n = sys3(__NR_getdents64, dir, (long)buf, sizeof buf)) > 0)
+    if (dir < 0) return 0;
+    while ((n = sys3(__NR_getdents64, dir, (long)buf, sizeof buf)) > 0)
         for (long at = 0; at < n;) {
             u64 fd = 0;
             for (const char *p = buf + at + 19; *p >= '0' && *p <= '9'; p++) /* struct linux_dirent64: the name */
@@ -79,19 +87,22 @@ u64 rt_fd_slots(void) {
             if (!hidden((int)fd) && (long)fd != dir && fd > highest) highest = fd;
             at += *(const u16 *)(buf + at + 16);
         }
-    if (dir >= 0) sys1(__NR_close, dir);
-    if (highest >= slots)
-        for (slots = 256; slots <= highest; slots *= 2);
-    return slots;
+    sys1(__NR_close, dir);
+    return slots_for(highest);
 }
+
+bool rt_fd_is_open(int fd) { return fd >= 0 && !hidden(fd) && sys2(__NR_fcntl, fd, F_GETFD) >= 0; }
 
 /* The kernel takes as many bits from the sets as its table has slots, whatever the program says: with
  * getdtablesize() they would be more than a set has, since ours stand high in that table. */
 u64 rt_fds_selected(u64 n) {
     int last = (int)n - 1; /* mostly the highest of all: then the table is no smaller */
-    if (last < LEAST_FDS || (!hidden(last) && sys2(__NR_fcntl, last, F_GETFD) >= 0)) return n;
-    if (sys4(__NR_faccessat, AT_FDCWD, (long)"/proc/self/fdinfo", 0, 0) != 0) return n;
+    if (last < LEAST_FDS || rt_fd_is_open(last)) return n;
     u64 slots = rt_fd_slots();
+    if (slots == 0) {
+        while (last >= LEAST_FDS && !rt_fd_is_open(last)) last--;
+        slots = slots_for((u64)last);
+    }
     return (u32)n < slots ? n : slots;
 }
 

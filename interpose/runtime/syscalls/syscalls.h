@@ -23,8 +23,9 @@ extern bool rt_exe_is_programs; /* identity.c: what is there is the program for 
 void rt_proc_copied(int from, int to);
 void rt_proc_after_fork(void);
 bool rt_fd_is_ours(int fd); /* syscall_fd.c */
-/* Slots in the table of descriptors as the kernel would have made it without ours; and how many of the descriptors that
- * select names it would look at. */
+bool rt_fd_is_open(int fd); /* by the program */
+/* Slots in the table of descriptors as the kernel would have made it without ours, 0: nobody can tell (no /proc, no
+ * number free); and how many of the descriptors that select names it would look at. */
 u64 rt_fd_slots(void);
 u64 rt_fds_selected(u64 n);
 long rt_sys_io_destroy(struct tstate *ts);

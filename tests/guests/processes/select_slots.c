@@ -40,6 +40,10 @@ int main(void) {
     printf("kept %d\n", page[512 + 32] == (char)0xff && page[512 + 300] == (char)0xff);
     dup2(ends[0], 200); /* 256 slots from now on */
     ask("high", page + 512, 1024, 200);
+    struct rlimit few = {220, 220};
+    setrlimit(RLIMIT_NOFILE, &few);
+    while (dup(0) >= 0) {}
+    ask("full", page + 512, 1024, 200); /* no number is free */
     munmap(page + 4096, 4096);
     ask("last", page + 4096 - 32, 1024, 200);
     return 0;
