@@ -405,7 +405,10 @@ static void bad_pc(struct tstate *ts, u64 pc) {
         rt_invalidate(ts, pc, 1);
         addr = unreadable(pc, code[1]);
         if (addr && addr < code[1] && rt_find_code(addr, code)) {
-            rt_signal_raise(ts, SIG_BUS, BUS_NO_ADDRESS, addr); /* beyond the end of a file */
+            if (rt_find_seg(addr, &seg) && seg.ino == 0)
+                rt_signal_raise(ts, SIG_SEGV, SEGV_NO_MAP, addr); /* a guard page: MADV_GUARD_INSTALL */
+            else
+                rt_signal_raise(ts, SIG_BUS, BUS_NO_ADDRESS, addr); /* beyond the end of a file */
             return;
         }
         if (!addr) return;

@@ -25,6 +25,7 @@ long rt_sys_shmdt(struct tstate *ts);
 long rt_sys_io_setup(struct tstate *ts);
 void rt_ring_gone(struct tstate *ts, u64 ring); /* io_destroy has unmapped it */
 long rt_sys_pkey_mprotect(struct tstate *ts);
+long rt_sys_mseal(struct tstate *ts);
 long rt_sys_madvise(struct tstate *ts);
 long rt_sys_mincore(struct tstate *ts);
 long rt_sys_mlockall(struct tstate *ts);

@@ -364,7 +364,7 @@ long rt_sys_madvise(struct tstate *ts) {
         return valid < 0 ? valid : -ENOMEM;
     }
     bool drops = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE ||
-                 advice == 24 /* MADV_DONTNEED_LOCKED */;
+                 advice == 24 /* MADV_DONTNEED_LOCKED */ || advice == 102 /* MADV_GUARD_INSTALL, Linux 6.13 */;
     if (!drops || len == 0) return sys3(__NR_madvise, (long)lo, (long)len, (int)advice);
     rt_mm_lock();
     long r = sys3(__NR_madvise, (long)lo, (long)len, (int)advice);

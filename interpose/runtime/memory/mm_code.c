@@ -8,6 +8,7 @@
  * compare their bytes instead.  Private code of a file that this process maps
  * writable elsewhere is watched there.
  */
+#include <asm/errno.h>
 #include <asm/unistd.h>
 #include <linux/mman.h>
 
@@ -17,6 +18,7 @@
 #include "runtime/syscalls/syscall.h"
 
 #define MAX_CODE_PAGES (1u << 20)
+#define __NR_mseal_    462 /* Linux 6.10 */
 /* Each run of such pages may make two mappings more of one, of 65,530 that the kernel allows (vm.max_map_count). */
 #define MAX_RUNS 8192u
 #define RECENT   256u
@@ -176,16 +178,22 @@ static u64 open_from(u64 lo) {
     return pages[i];
 }
 
+/* W comes back when nothing is left that a write would make stale.  Under the lock. */
+static void open_code_pages(struct tstate *ts, u64 lo, u64 hi) {
+    if (!have_pages(lo, hi)) return;
+    lo = open_from(lo);
+    rt_invalidate_written(ts, lo, hi - lo);
+    invalidate_aliases(ts, lo, hi);
+    mm_forget_code_pages(lo, hi, true);
+}
+
 bool rt_code_page_fault(struct tstate *ts, u64 addr) {
     u64 page = RT_ROUND_DOWN(addr, RT_PAGE);
     if (addr >= rt_client_end()) return false;
     rt_mm_lock();
     bool ours = have_pages(page, page + RT_PAGE);
-    if (ours) { /* W comes back when nothing is left that a write would make stale */
-        u64 lo = open_from(page), hi = page + RT_PAGE;
-        rt_invalidate_written(ts, lo, hi - lo);
-        invalidate_aliases(ts, lo, hi);
-        mm_forget_code_pages(lo, hi, true);
+    if (ours) {
+        open_code_pages(ts, page, page + RT_PAGE);
     } else {
         u32 s = mm_first(page);
         bool writable = s < rt_nsegs && rt_segs[s].lo <= page && (rt_segs[s].prot & PROT_WRITE);
@@ -203,11 +211,22 @@ void rt_open_code_pages(struct tstate *ts, u64 addr, u64 len) {
     if (lo >= rt_client_end()) return;
     if (hi <= lo) hi = rt_client_end(); /* absurd length: the kernel will judge it */
     rt_mm_lock();
-    if (have_pages(lo, hi)) {
-        lo = open_from(lo);
-        rt_invalidate_written(ts, lo, hi - lo);
-        invalidate_aliases(ts, lo, hi);
-        mm_forget_code_pages(lo, hi, true);
-    }
+    open_code_pages(ts, lo, hi);
     rt_mm_unlock();
+}
+
+/* What is sealed keeps its protection, also from us: pages get W back before, and blocks made there later compare
+ * their bytes, for watch fails. */
+long rt_sys_mseal(struct tstate *ts) {
+    u64 lo = ts->gpr[IP_RDI], len = RT_ROUND_UP(ts->gpr[IP_RSI], RT_PAGE);
+    long flags = (long)ts->gpr[IP_RDX];
+    if (len != 0 && lo + len > lo && !mm_allowed(lo, len)) {
+        long valid = sys3(__NR_mseal_, (long)lo, 0, flags);
+        return valid < 0 ? valid : -ENOMEM;
+    }
+    rt_mm_lock();
+    if (len != 0 && lo + len > lo) open_code_pages(ts, RT_ROUND_DOWN(lo, RT_PAGE), lo + len);
+    long r = sys3(__NR_mseal_, (long)lo, (long)ts->gpr[IP_RSI], flags);
+    rt_mm_unlock();
+    return r;
 }

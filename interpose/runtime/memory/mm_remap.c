@@ -81,8 +81,44 @@ static long move(struct tstate *ts, const struct remap *m, const struct rt_seg *
     return r;
 }
 
+static long remap(struct tstate *ts, struct remap *m);
+
+/* From 6.17 on the kernel moves what several mappings have, if nothing changes its size. */
+static bool kernel_moves_several(void) {
+    static signed char known; /* 1: it does, -1: it does not */
+    if (known == 0) {
+        long from = rt_own_map(2 * RT_PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+        long to = rt_own_map(2 * RT_PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+        if (from < 0 || to < 0) return false;
+        sys3(__NR_mprotect, from, RT_PAGE, PROT_NONE);
+        known = sys5(__NR_mremap, from, 2 * RT_PAGE, 2 * RT_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to ? 1 : -1;
+        if (known < 0) sys2(__NR_munmap, from, 2 * RT_PAGE);
+        sys2(__NR_munmap, to, 2 * RT_PAGE);
+    }
+    return known > 0;
+}
+
+/* One after the other, as the kernel does: gaps stay gaps, and of what was moved before an error nothing comes back. */
+static long move_several(struct tstate *ts, const struct remap *m) {
+    u64 at = m->old, end = m->old + m->old_len;
+    if (!mm_allowed(m->old, m->old_len) || !kernel_moves_several()) return -EFAULT;
+    while (at < end) {
+        u32 i = mm_first(at);
+        if (i >= rt_nsegs || rt_segs[i].lo >= end) break;
+        u64 lo = rt_segs[i].lo > at ? rt_segs[i].lo : at, hi = rt_segs[i].hi < end ? rt_segs[i].hi : end;
+        struct remap piece = *m;
+        piece.old = lo, piece.dest = m->dest + (lo - m->old);
+        piece.old_len = piece.new_len = hi - lo;
+        long r = remap(ts, &piece);
+        if (r < 0) return r;
+        at = hi;
+    }
+    return (long)m->dest;
+}
+
 static long remap(struct tstate *ts, struct remap *m) {
     u64 end = m->old + m->old_len;
+    bool as_large = m->new_len == m->old_len;
     u32 i = mm_first(m->old);
     if (end < m->old || i >= rt_nsegs || rt_segs[i].lo > m->old) return -EFAULT;
     bool fixed = (m->flags & MREMAP_FIXED) != 0, stays = (m->flags & MREMAP_DONTUNMAP) != 0;
@@ -99,7 +135,11 @@ static long remap(struct tstate *ts, struct remap *m) {
         i = mm_first(m->old);
         if (!fixed) return (long)m->old;
     }
-    if (rt_segs[i].hi < end) return -EFAULT; /* more than one mapping */
+    if (rt_segs[i].hi < end) { /* more than one mapping */
+        if (as_large && fixed) return move_several(ts, m);
+        bool idle = as_large && !stays;
+        return idle ? sys4(__NR_mremap, (long)m->old, (long)m->old_len, (long)m->new_len, (long)m->flags) : -EFAULT;
+    }
     if (!fixed && !stays && m->new_len == m->old_len) return (long)m->old;
     /* Pages without W on the host are separate mappings there; mremap takes one. */
     if (mm_forget_code_pages(m->old, end, true)) rt_invalidate(ts, m->old, m->old_len);

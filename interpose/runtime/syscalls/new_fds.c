@@ -38,15 +38,17 @@ static bool bpf_makes(u64 command) {
     }
 }
 
-static bool ioctl_makes(u64 request) {
-    switch ((u32)request) {
-    case 0x5441: /* TIOCGPTPEER */
-    case 0xae01: /* KVM_CREATE_VM */
-    case 0xae41: /* KVM_CREATE_VCPU */
-    case 0xb701: /* NS_GET_USERNS */
-    case 0xb702: /* NS_GET_PARENT */
+static bool ioctl_makes(u32 request) {
+    switch (request) {
+    case 0x5441:     /* TIOCGPTPEER */
+    case 0xae01:     /* KVM_CREATE_VM */
+    case 0xae41:     /* KVM_CREATE_VCPU */
+    case 0xb701:     /* NS_GET_USERNS */
+    case 0xb702:     /* NS_GET_PARENT */
+    case 0x8010b70b: /* NS_MNT_GET_NEXT */
+    case 0x8010b70c: /* NS_MNT_GET_PREV */
     case USERFAULTFD_IOC_NEW_: return true;
-    default: return false;
+    default: return request - 0xff01 < 10; /* PIDFD_GET_*_NAMESPACE */
     }
 }
 
@@ -59,7 +61,7 @@ static bool result_is_new(long nr, const struct rt_syscall_info *info, const u64
     case __NR_landlock_create_ruleset: return args[2] == 0;
     case __NR_seccomp: return (u32)args[0] == SECCOMP_SET_MODE_FILTER && (args[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER);
     case __NR_bpf: return bpf_makes(args[0]);
-    case __NR_ioctl: return ioctl_makes(args[1]);
+    case __NR_ioctl: return ioctl_makes((u32)args[1]);
     default: return rt_returns_fd(info);
     }
 }

@@ -1,0 +1,61 @@
+/* mremap of what several mappings have: Linux 6.17 moves them with the gaps between them if no size changes, and answers
+   EFAULT to the rest; before, to all. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGE 4096ul
+#define RW   (PROT_READ | PROT_WRITE)
+
+static char *map(unsigned long pages, int prot) {
+    return mmap(0, pages * PAGE, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void tell(const char *what, void *at, void *wanted) {
+    printf("%s: %s\n", what, at == MAP_FAILED ? strerror(errno) : at == wanted ? "there" : "elsewhere");
+}
+
+static void is_mapped(const char *what, char *at, unsigned long pages) {
+    printf("%s:", what);
+    for (unsigned long i = 0; i < pages; i++) printf(" %d", msync(at + i * PAGE, PAGE, MS_ASYNC) == 0);
+    printf("\n");
+}
+
+int main(void) {
+    printf("begin\n"); /* its buffer is not to come where something has just left */
+    char *to = map(32, PROT_NONE), *from = map(16, RW);
+    memset(from, 5, 16 * PAGE);
+    mprotect(from + PAGE, PAGE, PROT_READ);
+    mprotect(from + 3 * PAGE, PAGE, PROT_NONE);
+    char *at = mremap(from, 8 * PAGE, 8 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+    tell("three kinds", at, to);
+    is_mapped("from", from, 9);
+    if (at == to) {
+        printf("%d %d %d\n", to[0], to[PAGE], to[7 * PAGE]);
+        to[2 * PAGE] = 6;
+        tell("back", mremap(to, 8 * PAGE, 8 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, from), from);
+    }
+    from[0] = 7;
+    printf("%d %d %d\n", from[0], from[PAGE], from[2 * PAGE]);
+
+    munmap(from + 9 * PAGE, PAGE);
+    at = mremap(from + 8 * PAGE, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to + 8 * PAGE);
+    tell("with a gap", at, to + 8 * PAGE);
+    is_mapped("from", from + 8 * PAGE, 5);
+    is_mapped("to", to + 8 * PAGE, 5);
+    if (at == to + 8 * PAGE) printf("%d %d\n", at[0], at[2 * PAGE]);
+    munmap(from + 8 * PAGE, PAGE);
+    tell("a gap first", mremap(from + 8 * PAGE, 8 * PAGE, 8 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to + 16 * PAGE), to);
+
+    tell("larger", mremap(from, 4 * PAGE, 5 * PAGE, MREMAP_MAYMOVE), from);
+    tell("larger to a place", mremap(from, 4 * PAGE, 5 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to + 24 * PAGE), to);
+    tell("as it is", mremap(from, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE), from);
+    tell("as it is, not to move", mremap(from, 4 * PAGE, 4 * PAGE, 0), from);
+    tell("overlapping", mremap(from, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, from + 2 * PAGE), from);
+    at = mremap(from, 3 * PAGE, 3 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED | 4 /* MREMAP_DONTUNMAP */, to + 24 * PAGE);
+    tell("leaving the range", at, to + 24 * PAGE);
+    if (at == to + 24 * PAGE) printf("%d %d %d\n", at[0], at[PAGE], from[0]);
+    return 0;
+}
