@@ -1,7 +1,7 @@
 /* mmap, munmap, mprotect, madvise and brk of the guest: the kernel does the
  * work, we decide where, and the table follows.
  *
- * Code and whatever looks like an ELF image goes below 2 GiB, where translated
+ * Code and whatever looks like an ELF image, and may be read, goes below 2 GiB, where translated
  * code reaches it with 32-bit displacements; all the rest below the client
  * limit, where it has a shadow (docs/architecture.md, address space).
  */
@@ -47,6 +47,7 @@ static void leave_old_code(struct tstate *ts, u64 dropped_before) {
 
 /* ---- mmap --------------------------------------------------------------------------- */
 
+/* Asked for what the program may read: else it could see (mincore) that the file has come into the page cache. */
 static bool is_elf(int fd) {
     u8 magic[4] = {0};
     return sys4(__NR_pread64, fd, (long)magic, 4, 0) == 4 && memcmp(magic, "\177ELF", 4) == 0;
@@ -205,7 +206,7 @@ long rt_sys_mmap(struct tstate *ts) {
     bool is_private = (m.flags & MAP_TYPE) == MAP_PRIVATE;
     bool low = (m.flags & MAP_32BIT) || (anonymous && m.prot == PROT_NONE && reserves_near_images(ts, m.addr)) ||
                (anonymous && (m.prot & PROT_EXEC)) ||
-               (!anonymous && is_private && ((m.prot & PROT_EXEC) || is_elf(m.fd)));
+               (!anonymous && is_private && ((m.prot & PROT_EXEC) || (m.prot != PROT_NONE && is_elf(m.fd))));
     u64 before = rt_dropped_blocks();
     rt_mm_lock();
     long r = map_locked(ts, &m, low);

@@ -278,7 +278,7 @@ static void do_mmap(void) {
     if (!fixed)
         for (u64 a = at; a < end; a += RT_PAGE)
             if (page(a)->have & MAPPED) fail("mmap chose 0x%lx, taken", a);
-    bool low = fd == elf_fd || (fd < 0 && (prot & PROT_EXEC)) || (fd >= 0 && (prot & PROT_EXEC));
+    bool low = fd >= 0 ? (prot & PROT_EXEC) || (fd == elf_fd && prot) : (prot & PROT_EXEC) != 0;
     if (!hint && low != (at < IP_IMAGES_HI)) fail("mmap(prot %u, fd %d) placed at 0x%lx", prot, fd, at);
     model_unmap(at, end);
     model_map(at, end, prot, fd < 0 && (flags & MAP_PRIVATE), off);
