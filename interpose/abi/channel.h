@@ -141,6 +141,7 @@ enum ip_delay {
     IP_AT_FORKED,     /* first in a forked supervisor */
     IP_AT_SEND,       /* before descriptors are sent */
     IP_AT_HOLD,       /* before the kernel holds back what blocked signals of faults a sleep begins with */
+    IP_AT_FAULT,      /* before a fault's handler gets its frame */
     IP_AT_END
 };
 
@@ -192,7 +193,7 @@ struct ip_chan {
     uint64_t watch_pc;         /* guest pc whose blocks call IP_SYM_WATCHED, or 0 */
     uint64_t user_bindings;    /* not 0: wrappers or replacements that are none of ours have been met */
     uint32_t delayed;          /* not 0: the next two are in use */
-    uint32_t delay_ms[17];     /* by enum ip_delay */
+    uint32_t delay_ms[18];     /* by enum ip_delay */
     uint64_t delay_seed;       /* of delays at random, anywhere; 0: none */
     uint64_t tool[8];          /* what a tool's two parts say to each other */
     uint8_t tool_path[4096];   /* the same: a file, or "" */

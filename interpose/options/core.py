@@ -58,7 +58,7 @@ def parse_markers(text: str) -> tuple[str, str] | None:
 
 DELAY_PLACES = (
     *("request", "answered", "fork", "forking", "born", "clone", "thread", "exec", "final", "exit"),
-    *("translated", "event", "reply", "hangup", "forked", "send", "hold"),
+    *("translated", "event", "reply", "hangup", "forked", "send", "hold", "fault"),
 )
 """The names of ``enum ip_delay`` (abi/channel.h)."""
 

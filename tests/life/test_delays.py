@@ -74,6 +74,14 @@ def test_signals_that_come_on_the_way_into_a_sleep(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
+def test_a_signal_comes_on_the_way_to_the_handler_of_a_fault(tmp_path: Path, tool: str) -> None:
+    """The handler blocks it, so it waits, with what was sent along."""
+    program = compile_guest("life/fault_blocks_signal.c", tmp_path)
+    done = run([*command(f"--tool={tool}", "-q", "--delays=fault=400"), str(program)])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1, value 7, amid the handler 0\n", "")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
 def test_no_file_outlives_the_program(tmp_path: Path, tool: str) -> None:
     """Once it has gone, nobody could remove what a killed supervisor leaves."""
     words = [*command(f"--tool={tool}", "-q", "--delays=exit=3000"), "cat"]

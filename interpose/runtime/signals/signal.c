@@ -466,6 +466,7 @@ static void show_default(struct tstate *ts, const struct sig_info *info) {
 static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
     struct rt_thread *th = rt_th(ts);
     int sig = info->signo;
+    if (forced) rt_delay(IP_AT_FAULT);
     if (rt_debugged() && (sig = rt_debug_signal(ts, info)) == 0) return;
     if (forced && (rt.final_calls || (th->sigmask & SIG_BIT(sig)) || sig_table_get(ts, sig).handler == SIGH_IGN)) {
         sig_table_set_default(ts, sig);
@@ -544,6 +545,15 @@ static RT_NORETURN void park(struct tstate *ts) {
     sig_pose(ts);
 }
 
+/* It came while a fault was on its way to a handler that blocks it: natively the fault's mask is there before that. */
+static bool put_back(struct tstate *ts, const struct sig_info *info) {
+    struct rt_thread *th = rt_th(ts);
+    sig_kernel_mask(SIG_BLOCK_ALL);
+    if (sys4(__NR_rt_tgsigqueueinfo, th->pid, th->tid, info->signo, (long)info) != 0) return false;
+    sig_apply_mask(th);
+    return true;
+}
+
 void rt_signal_deliver(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     if (__atomic_load_n(&stopping, __ATOMIC_ACQUIRE) == th->pid) {
@@ -572,6 +582,7 @@ void rt_signal_deliver(struct tstate *ts) {
             memcpy(&info, th->pending_info, sizeof info);
             th->pending_sig = 0;
             th->pending = 0;
+            if ((th->sigmask & SIG_BIT(info.signo)) && put_back(ts, &info)) continue;
         } else if (ready) {
             int sig = __builtin_ctzll(ready) + 1;
             info = p->vinfo[sig_sync_index(sig)];
