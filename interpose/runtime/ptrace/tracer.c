@@ -21,6 +21,7 @@
 #define GETSIGMASK        0x420a
 #define SETSIGMASK        0x420b
 #define GET_SYSCALL_INFO  0x420e
+#define SET_SYSCALL_INFO  0x4212 /* Linux 6.16 */
 #define SYSCALL_MARK      0x80
 #define AUDIT_X86_64      0xc000003eu
 #define AUDIT_I386        0x40000003u
@@ -145,31 +146,58 @@ struct call_info { /* struct ptrace_syscall_info */
     };
 };
 
+static u8 call_op(const struct peer *p) {
+    bool marked = p->t.status & SYSCALL_MARK; /* the kernel tells by it */
+    if (p->kind == RT_STOP_SECCOMP) return PTRACE_SYSCALL_INFO_SECCOMP;
+    if (p->kind == RT_STOP_ENTRY && marked) return PTRACE_SYSCALL_INFO_ENTRY;
+    return p->kind == RT_STOP_EXIT && marked ? PTRACE_SYSCALL_INFO_EXIT : PTRACE_SYSCALL_INFO_NONE;
+}
+
 static long call_info(struct peer *p, struct tstate *ts, u64 size, u64 to) {
     struct user_regs r;
-    struct call_info c = {.arch = p->t.i386 && p->t.orig_rax != ~0ull ? AUDIT_I386 : AUDIT_X86_64};
+    struct call_info c = {.op = call_op(p), .arch = p->t.i386 && p->t.orig_rax != ~0ull ? AUDIT_I386 : AUDIT_X86_64};
     u64 n = offsetof(struct call_info, entry);
-    bool marked = p->t.status & SYSCALL_MARK; /* the kernel tells by it */
     peer_get_regs(p, &r);
     c.ip = r.ip, c.sp = r.sp;
-    if ((p->kind == RT_STOP_ENTRY && marked) || p->kind == RT_STOP_SECCOMP) {
+    if (c.op == PTRACE_SYSCALL_INFO_ENTRY || c.op == PTRACE_SYSCALL_INFO_SECCOMP) {
         const u64 args64[6] = {r.di, r.si, r.dx, r.r10, r.r8, r.r9};
         const u64 args32[6] = {(u32)r.bx, (u32)r.cx, (u32)r.dx, (u32)r.si, (u32)r.di, (u32)r.bp};
         const u64 *args = p->t.i386 ? args32 : args64;
-        bool entry = p->kind == RT_STOP_ENTRY;
-        c.op = entry ? PTRACE_SYSCALL_INFO_ENTRY : PTRACE_SYSCALL_INFO_SECCOMP;
         c.entry.data = (u32)p->t.message;
         c.entry.nr = (u64)(i64)(int)r.orig_ax;
         memcpy(c.entry.args, args, sizeof args64);
-        n = offsetof(struct call_info, entry.data) + (entry ? 0 : sizeof c.entry.data);
-    } else if (p->kind == RT_STOP_EXIT && marked) {
-        c.op = PTRACE_SYSCALL_INFO_EXIT;
+        n = offsetof(struct call_info, entry.data) + (c.op == PTRACE_SYSCALL_INFO_ENTRY ? 0 : sizeof c.entry.data);
+    } else if (c.op == PTRACE_SYSCALL_INFO_EXIT) {
         c.exit.value = (i64)r.ax;
         c.exit.is_error = (i64)r.ax < 0 && (i64)r.ax >= -4095;
         n = offsetof(struct call_info, exit.is_error) + 1;
     }
     long e = put(ts, to, &c, size < n ? size : n);
     return e ? e : (long)n;
+}
+
+/* Another number and arguments where a call begins, another result where it ends. */
+static long set_call_info(struct peer *p, u64 size, u64 from) {
+    struct user_regs r;
+    struct call_info c;
+    if (peer_ptrace(SET_SYSCALL_INFO, p->tid, 0, NULL) == -EIO) return -EIO; /* an older kernel */
+    if (size < sizeof c) return -EINVAL;
+    if (rt_copy_from(&c, from, sizeof c) != 0) return -EFAULT;
+    if (c.pad || c.flags || c.op != call_op(p) || c.op == PTRACE_SYSCALL_INFO_NONE) return -EINVAL;
+    peer_get_regs(p, &r);
+    if (c.op == PTRACE_SYSCALL_INFO_EXIT) {
+        r.ax = (u64)c.exit.value;
+        return peer_set_regs(p, &r);
+    }
+    u64 *const args64[6] = {&r.di, &r.si, &r.dx, &r.r10, &r.r8, &r.r9};
+    u64 *const args32[6] = {&r.bx, &r.cx, &r.dx, &r.si, &r.di, &r.bp};
+    if ((i64)c.entry.nr != (int)c.entry.nr) return -ERANGE;
+    for (u32 i = 0; i < 6; i++)
+        if (p->t.i386 && c.entry.args[i] != (u32)c.entry.args[i]) return -ERANGE;
+    r.orig_ax = c.entry.nr;
+    if ((int)c.entry.nr != -1)
+        for (u32 i = 0; i < 6; i++) *(p->t.i386 ? args32 : args64)[i] = c.entry.args[i];
+    return peer_set_regs(p, &r);
 }
 
 static long signal_info(struct peer *p, struct tstate *ts, u64 at, bool set) {
@@ -305,6 +333,7 @@ static long request(struct peer *p, struct tstate *ts, long what, u64 addr, u64 
     case GETSIGMASK:
     case SETSIGMASK: return mask(p, ts, addr, data, what == SETSIGMASK);
     case GET_SYSCALL_INFO: return call_info(p, ts, addr, data);
+    case SET_SYSCALL_INFO: return set_call_info(p, addr, data);
     default: return to_kernel(ts);
     }
 }
