@@ -73,7 +73,6 @@ int main(void) {
     set("another stop", pid, sizeof info, &info);
     info.op = ENTRY, info.entry.nr = 1ull << 32;
     set("number", pid, sizeof info, &info);
-    set("address", pid, sizeof info, (struct info *)16);
     info.entry.nr = SYS_getpid;
     info.entry.args[0] = 8;
     set("entry", pid, sizeof info, &info);

@@ -320,7 +320,7 @@ static void do_mremap(void) {
         if (rnd(2)) dest += 64 * RT_PAGE;
     }
     u32 first = mm_first(old);
-    bool one_segment = first < rt_nsegs && rt_segs[first].hi >= old + old_len && page(old)->plain;
+    bool one_segment = first < rt_nsegs && rt_segs[first].lo <= old && rt_segs[first].hi >= old + old_len;
     static struct page moved[32];
     for (u64 i = 0; i < old_len / RT_PAGE; i++) moved[i] = *page(old + i * RT_PAGE);
     long r = call(rt_sys_mremap, old, old_len, new_len, flags, dest, 0);
@@ -329,7 +329,7 @@ static void do_mremap(void) {
          * and so may the tail of a range that was to shrink. */
         /* Neighbours that were moved do not merge in the kernel; protections that we
          * changed behind the guest's back must not be what keeps them apart. */
-        if (r == -EFAULT && one_segment) {
+        if (r == -EFAULT && one_segment && page(old)->plain) {
             read_host_maps();
             for (u64 a = old; a < old + old_len; a += RT_PAGE)
                 if (page(a)->host_prot != page(old)->host_prot)
@@ -346,6 +346,19 @@ static void do_mremap(void) {
     }
     u64 at = (u64)r, kept = old_len < new_len ? old_len : new_len;
     if (!page(old)->addr || !(moved[0].have & MAPPED)) fail("mremap of nothing at 0x%lx = 0x%lx", old, at);
+    if ((flags & MREMAP_FIXED) && new_len == old_len) { /* also of several mappings, with the gaps between them */
+        for (u64 i = 0; i < new_len / RT_PAGE; i++) {
+            u64 from = old + i * RT_PAGE, to = at + i * RT_PAGE;
+            if (!(moved[i].have & MAPPED)) continue;
+            model_unmap(to, to + RT_PAGE);
+            model_unmap(from, from + RT_PAGE);
+            if (flags & 4) model_map(from, from + RT_PAGE, moved[i].prot, moved[i].plain, moved[i].off);
+            model_map(to, to + RT_PAGE, moved[i].prot, moved[i].plain, moved[i].off);
+            page(to)->tag = moved[i].tag;
+        }
+        scribble(at, at + new_len);
+        return;
+    }
     if (at != old || (flags & 4)) {
         model_unmap(at, at + new_len);
         if (flags & 4) {

@@ -415,6 +415,12 @@ static void copy_uop(struct ublock *out, const struct uinstr *u) {
     out->u[out->n_u++] = *u;
 }
 
+/* Does it read memory for nothing but flags that nobody looks at?  So compilers touch the pages of a frame (Zig's: test
+ * %esp, -4096(%rsp)), which is no use of what is there. */
+static bool touches(const struct ublock *in, const struct uinstr *u, const struct ip_insn *insn) {
+    return (insn->mnem == IP_MN_TEST || insn->mnem == IP_MN_CMP) && !in->fl_live_before[u->insn + 1];
+}
+
 struct pass {
     const struct ublock *in;
     struct ublock *out;
@@ -595,6 +601,7 @@ static void instrument(const struct ublock *in, struct ublock *out, uint64_t fla
                 p.helper = true;
                 p.repeats = false;
             }
+            if (touches(in, u, insn)) p.load = false;
             if (returns_by(in, k, &p)) {
                 p.stack = SK_PUSH;
                 p.stack_bytes = 8;
