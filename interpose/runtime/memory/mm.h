@@ -21,8 +21,9 @@ enum { /* rt_seg.mflags */
        MM_GROWS = 4,
        MM_ANNOUNCED = 8,
        MM_OURS = 16,
-       MM_OPEN = 32,  /* a private mapping of a file that this process can write to */
-       MM_CLOSED = 64 /* mapped, at least in part, without any access, and not given one since */
+       MM_OPEN = 32,   /* a private mapping of a file that this process can write to */
+       MM_CLOSED = 64, /* mapped, at least in part, without any access, and not given one since */
+       MM_SEALED = 128 /* by mseal: a mapping of its own, for calls that change several end there */
 };
 
 /* Code there may change without a fault of ours: another process, or a call that
@@ -70,6 +71,8 @@ void mm_removed(struct tstate *ts, u64 lo, u64 hi, enum mm_shadow shadow);
 bool mm_replaced(struct tstate *ts, u64 lo, u64 hi);
 /* Tell Python that announced code of [lo, hi) has gone, or was replaced so. */
 void mm_tell_unmapped(struct tstate *ts, u64 lo, u64 hi, bool replaced);
+/* What is in [lo, hi) is sealed: the kernel refuses to change it from now on. */
+void mm_sealed(u64 lo, u64 hi);
 /* Unmap what the guest has in [lo, hi), and nothing else. */
 long mm_unmap(struct tstate *ts, u64 lo, u64 hi);
 /* Make addr a border between segments, so that pieces can be changed alone. */

@@ -227,6 +227,7 @@ long rt_sys_mseal(struct tstate *ts) {
     rt_mm_lock();
     if (len != 0 && lo + len > lo) open_code_pages(ts, RT_ROUND_DOWN(lo, RT_PAGE), lo + len);
     long r = sys3(__NR_mseal_, (long)lo, (long)ts->gpr[IP_RSI], flags);
+    if (r == 0) mm_sealed(lo, lo + len);
     rt_mm_unlock();
     return r;
 }

@@ -121,6 +121,7 @@ static long remap(struct tstate *ts, struct remap *m) {
     bool as_large = m->new_len == m->old_len;
     u32 i = mm_first(m->old);
     if (end < m->old || i >= rt_nsegs || rt_segs[i].lo > m->old) return -EFAULT;
+    if (rt_segs[i].mflags & MM_SEALED) return -EPERM;
     bool fixed = (m->flags & MREMAP_FIXED) != 0, stays = (m->flags & MREMAP_DONTUNMAP) != 0;
     if (fixed && !mm_allowed(m->dest, m->new_len)) return -EINVAL;
     if ((fixed || stays) &&
@@ -241,6 +242,10 @@ long rt_sys_shmdt(struct tstate *ts) {
     u64 id = rt_segs[i].ino;
     long r = sys1(__NR_shmdt, (long)addr);
     while (r == 0 && i < rt_nsegs && rt_segs[i].ino == id) {
+        if (rt_segs[i].mflags & MM_SEALED) { /* stays, and that is no error */
+            i = attached(i + 1, addr);
+            continue;
+        }
         mm_removed(ts, rt_segs[i].lo, rt_segs[i].hi, MM_WITH_SHADOW);
         i = attached(mm_first(addr), addr);
     }

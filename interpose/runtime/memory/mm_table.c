@@ -230,6 +230,13 @@ void mm_join(u64 lo, u64 hi) {
     }
 }
 
+void mm_sealed(u64 lo, u64 hi) {
+    mm_split(lo);
+    mm_split(hi);
+    for (u32 i = mm_first(lo); i < rt_nsegs && rt_segs[i].lo < hi; i++) rt_segs[i].mflags |= MM_SEALED;
+    mm_join(lo, hi);
+}
+
 void mm_announce(struct tstate *ts, u32 index) {
     struct rt_seg *s = &rt_segs[index];
     /* A shared mapping of code is a JIT compiler's: its contents change. */
