@@ -255,9 +255,16 @@ long mm_unmap(struct tstate *ts, u64 lo, u64 hi) {
 long rt_sys_munmap(struct tstate *ts) {
     u64 lo = ts->gpr[IP_RDI], len = ts->gpr[IP_RSI];
     if (lo % RT_PAGE != 0 || len == 0 || lo > TASK_END || len > TASK_END - lo) return -EINVAL;
-    u64 before = rt_dropped_blocks();
+    u64 before = rt_dropped_blocks(), hi = RT_ROUND_UP(lo + len, RT_PAGE);
+    /* It may wait, the range gone, until another thread has read of it from a userfaultfd: not under the lock.  The
+     * table keeps the range meanwhile, so nothing is placed there. */
+    bool apart = rt_program_brings_pages && mm_allowed(lo, hi - lo);
+    long r = apart ? sys2(__NR_munmap, (long)lo, (long)(hi - lo)) : 0;
     rt_mm_lock();
-    long r = mm_unmap(ts, lo, RT_ROUND_UP(lo + len, RT_PAGE));
+    if (!apart)
+        r = mm_unmap(ts, lo, hi);
+    else if (r == 0)
+        mm_removed(ts, lo, hi, MM_WITH_SHADOW);
     rt_mm_unlock();
     leave_old_code(ts, before);
     return r;
@@ -367,8 +374,9 @@ long rt_sys_madvise(struct tstate *ts) {
     bool drops = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE ||
                  advice == 24 /* MADV_DONTNEED_LOCKED */ || advice == 102 /* MADV_GUARD_INSTALL, Linux 6.13 */;
     if (!drops || len == 0) return sys3(__NR_madvise, (long)lo, (long)len, (int)advice);
-    rt_mm_lock();
+    /* Not under the lock: it may wait until another thread has read of it from a userfaultfd. */
     long r = sys3(__NR_madvise, (long)lo, (long)len, (int)advice);
+    rt_mm_lock();
     bool code = mm_forget_code_pages(lo, lo + len, true);
     for (u32 i = mm_first(lo); i < rt_nsegs && rt_segs[i].lo < lo + len; i++)
         code |= (rt_segs[i].prot & PROT_EXEC) != 0;
