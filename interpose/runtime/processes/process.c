@@ -195,6 +195,7 @@ static void become_child(struct tstate *ts, u64 epoch, const struct published *p
     rt_proc_after_fork();
     thread_after_fork(ts);
     sig_after_fork(ts);
+    if (rt.mdwe) rt_find_mdwe(); /* a child may be without (PR_MDWE_NO_INHERIT, Linux 6.6) */
     rt_debug_forked(ts);
     rt_slot_attach(ts);
     hello_of_child(ts);
