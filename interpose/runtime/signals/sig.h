@@ -119,6 +119,8 @@ void sig_table_tell(struct tstate *ts);
 bool sig_are_told(void);
 /* The child of a fork, for which nothing waits, has no debugger, or one that will say. */
 void sig_table_untell(void);
+/* Around a call that waits for what is fatal alone: default actions are the kernel's, which otherwise sees handlers. */
+void sig_table_killable(struct tstate *ts, bool begin);
 /* Ignored by its action; a hint without the table's lock. */
 bool sig_is_ignored(struct tstate *ts, int sig);
 /* With all signals blocked: one waits whose default, which the guest has left, is to end the process, or to stop it. */

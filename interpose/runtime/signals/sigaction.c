@@ -3,8 +3,8 @@
  * The kernel holds our handler for every signal that may end the process (so
  * that the end can be reported first) and for every signal with a guest
  * handler; SIG_IGN, and SIG_DFL of stop and ignore-by-default signals, are
- * real.  SA_RESTART and the SIGCHLD flags go through, so the kernel's own
- * restart rules hold (signal(7)).
+ * real, and so is every SIG_DFL while a thread waits killably.  SA_RESTART and the SIGCHLD flags go through, so the
+ * kernel's own restart rules hold (signal(7)).
  */
 #include "runtime/core/core.h"
 #include "runtime/signals/signals.h"
@@ -13,7 +13,8 @@
 #include "runtime/ptrace/ptrace.h"
 
 static struct sig_table process_table;
-static u64 told; /* signals that get our handler whatever their action is */
+static u64 told;      /* signals that get our handler whatever their action is */
+static u32 killables; /* threads in a call that only what the kernel takes for fatal interrupts */
 
 long sig_kernel_action(int sig, const struct sig_action *act, struct sig_action *old) {
     return sys4(__NR_rt_sigaction, sig, (long)act, (long)old, 8);
@@ -21,7 +22,8 @@ long sig_kernel_action(int sig, const struct sig_action *act, struct sig_action 
 
 /* The kernel itself does what the action says. */
 static bool is_real(int sig, const struct sig_action *guest) {
-    return guest->handler == SIGH_IGN || (guest->handler == SIGH_DFL && (SIG_BIT(sig) & (SIG_STOPPING | SIG_HARMLESS)));
+    return guest->handler == SIGH_IGN ||
+           (guest->handler == SIGH_DFL && (killables || (SIG_BIT(sig) & (SIG_STOPPING | SIG_HARMLESS))));
 }
 
 /* The kernel asks whether some are ignored, and sends none then: ptrace does not show them, either. */
@@ -53,7 +55,7 @@ static bool has_action(int sig) { return sig != SIG_KILL && sig != SIG_STOP; }
 
 static void reinstall(u64 signals) {
     for (int sig = 1; sig <= SIG_MAX; sig++)
-        if ((signals & ~SIG_SYNC & SIG_BIT(sig)) && has_action(sig) && is_real(sig, &process_table.act[sig]))
+        if ((signals & ~SIG_SYNC & SIG_BIT(sig)) && has_action(sig) && process_table.act[sig].handler <= SIGH_IGN)
             install(sig, &process_table.act[sig]);
 }
 
@@ -69,9 +71,19 @@ void sig_table_tell(struct tstate *ts) {
 bool sig_are_told(void) { return __atomic_load_n(&told, __ATOMIC_RELAXED) != 0; }
 
 void sig_table_untell(void) {
-    u64 were = told;
+    u64 were = killables ? ~0ul : told;
     told = 0;
+    killables = 0;
     if (were) reinstall(were);
+}
+
+void sig_table_killable(struct tstate *ts, bool begin) {
+    struct sig_table *t = sig_priv(ts)->table;
+    if (t != &process_table) return;
+    rt_lock(&t->lock);
+    bool changes = begin ? killables++ == 0 : --killables == 0;
+    if (changes) reinstall(~0ul);
+    rt_unlock(&t->lock);
 }
 
 bool sig_is_ignored(struct tstate *ts, int sig) {

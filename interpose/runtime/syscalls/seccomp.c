@@ -29,10 +29,12 @@
 #define PREFIX           8
 #define SYS_SECCOMP_CODE 1
 #define MAX_ERRNO        4095
+#define KILLABLE_RECV    0x20 /* SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, Linux 5.19 */
+#define SAVED_KILLABLE   (1ul << 32)
 
 struct filter { /* never changed once it is linked, never freed */
     struct filter *prev;
-    u32 len;
+    u32 len, killable; /* its listener, once it has a call, lets only fatal signals interrupt */
     struct bpf_insn prog[];
 };
 
@@ -86,12 +88,26 @@ static void tell_not_asked(struct tstate *ts, const char *name) {
                 name);
 }
 
+/* There is one listener at most. */
+static bool waits_killably(const struct filter *f) {
+    while (f != NULL && !f->killable) f = f->prev;
+    return f != NULL;
+}
+
+static long asking(struct tstate *ts, u32 action, long nr, const u64 args[6]) {
+    bool killable = action == SECCOMP_RET_USER_NOTIF && waits_killably(rt_th(ts)->filters);
+    if (killable) sig_table_killable(ts, true);
+    long r = rt_asking_kernel(rt_th(ts), nr, args);
+    if (killable) sig_table_killable(ts, false);
+    return r;
+}
+
 /* A listener or a tracer decides, and the kernel knows it. */
 static bool ask(struct tstate *ts, u32 action, long nr, const u64 args[6], enum seccomp_abi abi, long *result) {
     const struct rt_syscall_info *info = abi == SECCOMP_64 ? rt_syscall_info(nr) : NULL;
     bool nobody = action == SECCOMP_RET_TRACE && process_tracer() == 0;
     if (abi == SECCOMP_64 && (plain(info) || nobody)) {
-        *result = rt_asking_kernel(rt_th(ts), nr, args);
+        *result = asking(ts, action, nr, args);
         return false;
     }
     *result = -ENOSYS;
@@ -204,6 +220,7 @@ static long install(struct tstate *ts, u64 flags, u64 prog_at, long nr, const u6
     put_prefix(kernel);
     struct filter *f = rt_pages(sizeof *f + bytes);
     f->len = (u32)prog.len;
+    f->killable = (flags & KILLABLE_RECV) != 0;
     memcpy(f->prog, kernel + PREFIX, bytes);
     prog.len += PREFIX;
     prog.at = (u64)kernel;
@@ -240,7 +257,7 @@ long rt_sys_seccomp(struct tstate *ts) {
 
 /* ---- over an exec of ours ------------------------------------------------------------------ */
 
-/* Oldest first: its length, its instructions. */
+/* Oldest first: its length and whether its listener waits killably, its instructions. */
 u64 seccomp_saved_size(struct tstate *ts) {
     u64 n = 0;
     for (const struct filter *f = rt_th(ts)->filters; f != NULL; f = f->prev) n += 8 + f->len * sizeof(struct bpf_insn);
@@ -250,19 +267,21 @@ u64 seccomp_saved_size(struct tstate *ts) {
 void seccomp_save(struct tstate *ts, void *to) {
     u8 *end = (u8 *)to + seccomp_saved_size(ts);
     for (const struct filter *f = rt_th(ts)->filters; f != NULL; f = f->prev) {
-        u64 len = f->len, bytes = len * sizeof(struct bpf_insn);
+        u64 bytes = f->len * sizeof(struct bpf_insn), head = f->len | (f->killable ? SAVED_KILLABLE : 0);
         end -= 8 + bytes;
-        memcpy(end, &len, 8);
+        memcpy(end, &head, 8);
         memcpy(end + 8, f->prog, bytes);
     }
 }
 
 void seccomp_restore(struct tstate *ts, const void *from, u64 size) {
     for (u64 at = 0; at < size;) {
-        u64 len;
-        memcpy(&len, (const u8 *)from + at, 8);
+        u64 head, len;
+        memcpy(&head, (const u8 *)from + at, 8);
+        len = (u32)head;
         struct filter *f = rt_pages(sizeof *f + len * sizeof(struct bpf_insn));
         f->len = (u32)len;
+        f->killable = (head & SAVED_KILLABLE) != 0;
         memcpy(f->prog, (const u8 *)from + at + 8, len * sizeof(struct bpf_insn));
         link_filter(ts, f, false);
         at += 8 + len * sizeof(struct bpf_insn);

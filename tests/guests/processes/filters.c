@@ -321,6 +321,40 @@ static int listened(void) {
     return 14;
 }
 
+static void on_usr1(int sig) { write(1, sig == SIGUSR1 ? "usr1\n" : "?\n", sig == SIGUSR1 ? 5 : 2); }
+
+/* A listener has the call of a child, which then sleeps killably: what has a handler waits, what is fatal does not. */
+static int listened_killably(void) {
+    int fd = (int)INSTALL(SECCOMP_FILTER_FLAG_NEW_LISTENER | 0x20 /* WAIT_KILLABLE_RECV */, NR, IS(SYS_mkdir, 0, 1), RET(SECCOMP_RET_USER_NOTIF), ALLOW);
+    if (fd < 0) {
+        printf("no killable listener %d\n", fd);
+        return 16;
+    }
+    for (int fatal = 0; fatal < 2; fatal++) {
+        pid_t p = fork();
+        if (p == 0) {
+            signal(SIGUSR1, on_usr1);
+            printf("mkdir %ld\n", call(SYS_mkdir, (long)"/notified", 0123, 0));
+            raise(SIGTERM); /* our actions are back: it is reported */
+        }
+        struct seccomp_notif n;
+        struct seccomp_notif_resp a;
+        memset(&n, 0, sizeof n);
+        memset(&a, 0, sizeof a);
+        if (ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, &n)) printf("receive: %s\n", strerror(errno));
+        kill(p, fatal ? SIGTERM : SIGUSR1);
+        usleep(50000);
+        printf("valid %d\n", fatal ? 0 : ioctl(fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &n.id));
+        a.id = n.id;
+        a.val = 78;
+        if (!fatal && ioctl(fd, SECCOMP_IOCTL_NOTIF_SEND, &a)) printf("send: %s\n", strerror(errno));
+        int st;
+        waitpid(p, &st, 0);
+        printf("ended by %d\n", WTERMSIG(st));
+    }
+    return 17;
+}
+
 int main(void) {
     setvbuf(stdout, NULL, _IONBF, 0);
     in_child("errors", errors);
@@ -341,5 +375,6 @@ int main(void) {
     in_child("executes", executes);
     in_child("exec forbidden", exec_forbidden);
     in_child("listened", listened);
+    in_child("listened killably", listened_killably);
     return 0;
 }
