@@ -82,11 +82,12 @@ bool parts_next(const char **cursor, const u64 args[6], u64 result, struct part 
     out->arg = (u32)number(&p) % 6;
     u64 structure = args[out->arg];
     out->at = structure;
+    if (*p == '~') p++, out->away = structure == 0;
     if (*p == '+') p++, out->at += number(&p);
     if (*p == '@') {
         u64 pointer = 0;
         p++;
-        out->away = rt_copy_from(&pointer, out->at, sizeof pointer) < 0 || !pointer;
+        out->away |= rt_copy_from(&pointer, out->at, sizeof pointer) < 0 || !pointer;
         out->pointed = true;
         out->at = pointer + number(&p);
     }
