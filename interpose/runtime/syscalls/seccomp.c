@@ -110,6 +110,12 @@ static bool ask(struct tstate *ts, u32 action, long nr, const u64 args[6], enum 
         *result = asking(ts, action, nr, args);
         return false;
     }
+    if (abi == SECCOMP_64 && nr == __NR_dup) { /* one of ours is asked about as what it is for the guest */
+        const u64 closed[6] = {(u64)-1, args[1], args[2], args[3], args[4], args[5]};
+        *result = asking(ts, action, nr, rt_fd_is_ours((int)args[0]) ? closed : args);
+        if (*result >= 0) rt_proc_copied((int)args[0], (int)*result);
+        return false;
+    }
     *result = -ENOSYS;
     if (nobody) return false;
     tell_not_asked(ts, info ? info->name : "int 0x80");

@@ -287,7 +287,7 @@ static int exec_forbidden(void) {
 
 /* A listener answers for the calls of a child. */
 static int listened(void) {
-    int fd = (int)INSTALL(SECCOMP_FILTER_FLAG_NEW_LISTENER, NR, IS(SYS_mkdir, 2, 0), IS(SYS_getpgid, 1, 0), ALLOW, RET(SECCOMP_RET_USER_NOTIF));
+    int fd = (int)INSTALL(SECCOMP_FILTER_FLAG_NEW_LISTENER, NR, IS(SYS_mkdir, 3, 0), IS(SYS_getpgid, 2, 0), IS(SYS_dup, 1, 0), ALLOW, RET(SECCOMP_RET_USER_NOTIF));
     if (fd < 0) {
         printf("no listener %d\n", fd);
         return 15;
@@ -299,9 +299,12 @@ static int listened(void) {
         printf("mkdir %ld\n", call(SYS_mkdir, (long)"/notified", 0123, 0));
         printf("mkdir %ld\n", call(SYS_mkdir, (long)"/notified", 0124, 0));
         printf("getpgid %d\n", call(SYS_getpgid, 0, 0, 0) == getpgrp());
+        printf("dup %ld\n", call(SYS_dup, 1, 0, 0));
+        long copy = call(SYS_dup, 1, 0, 0);
+        printf("dup %d\n", copy > 2 && close((int)copy) == 0);
         _exit(0);
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 5; i++) {
         struct seccomp_notif n;
         struct seccomp_notif_resp a;
         memset(&n, 0, sizeof n);
@@ -313,7 +316,8 @@ static int listened(void) {
         a.id = n.id;
         if (i == 0) a.error = -ENOTBLK;
         if (i == 1) a.val = 77;
-        if (i == 2) a.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+        if (i == 3) a.error = -EMFILE;
+        if (i == 2 || i == 4) a.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
         if (ioctl(fd, SECCOMP_IOCTL_NOTIF_SEND, &a)) printf("send: %s\n", strerror(errno));
     }
     int st;
