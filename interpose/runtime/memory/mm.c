@@ -367,10 +367,7 @@ long rt_sys_madvise(struct tstate *ts) {
     u64 lo = ts->gpr[IP_RDI], len = RT_ROUND_UP(ts->gpr[IP_RSI], RT_PAGE);
     u32 advice = (u32)ts->gpr[IP_RDX];
     if (lo + len < lo || (len == 0 && ts->gpr[IP_RSI] != 0)) return -EINVAL;
-    if (len != 0 && !mm_allowed(lo, len)) {
-        long valid = sys3(__NR_madvise, (long)lo, 0, (int)advice);
-        return valid < 0 ? valid : -ENOMEM;
-    }
+    if (len != 0 && !mm_allowed(lo, len)) return mm_refused(__NR_madvise, lo, (int)advice);
     bool drops = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE ||
                  advice == 24 /* MADV_DONTNEED_LOCKED */ || advice == 102 /* MADV_GUARD_INSTALL, Linux 6.13 */;
     if (!drops || len == 0) return sys3(__NR_madvise, (long)lo, (long)len, (int)advice);

@@ -8,6 +8,7 @@
 #ifndef INTERPOSE_MM_H
 #define INTERPOSE_MM_H
 
+#include <linux/errno.h>
 #include <linux/mman.h>
 
 #include "runtime/seam.h"
@@ -33,6 +34,12 @@ static inline bool mm_unnoticed(const struct rt_seg *s) { return (s->mflags & (M
 /* May the guest have memory there at all?  (Not our regions, not above the limit.) */
 bool mm_allowed(u64 lo, u64 len);
 bool mm_is_free(u64 lo, u64 hi);
+/* What a call with a range where the guest may not have memory answers: the kernel's objection to the rest of it, or
+ * that there is no memory. */
+static inline long mm_refused(long nr, u64 lo, long how) {
+    long valid = sys3(nr, (long)lo, 0, how);
+    return valid < 0 ? valid : -ENOMEM;
+}
 /* Index of the first segment with hi > addr; rt_nsegs if none. */
 u32 mm_first(u64 addr);
 /* A free range, or 0.  Low: images, bottom-up.  High: top-down. */

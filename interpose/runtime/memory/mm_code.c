@@ -8,7 +8,6 @@
  * compare their bytes instead.  Private code of a file that this process maps
  * writable elsewhere is watched there.
  */
-#include <asm/errno.h>
 #include <asm/unistd.h>
 #include <linux/mman.h>
 
@@ -220,12 +219,10 @@ void rt_open_code_pages(struct tstate *ts, u64 addr, u64 len) {
 long rt_sys_mseal(struct tstate *ts) {
     u64 lo = ts->gpr[IP_RDI], len = RT_ROUND_UP(ts->gpr[IP_RSI], RT_PAGE);
     long flags = (long)ts->gpr[IP_RDX];
-    if (len != 0 && lo + len > lo && !mm_allowed(lo, len)) {
-        long valid = sys3(__NR_mseal_, (long)lo, 0, flags);
-        return valid < 0 ? valid : -ENOMEM;
-    }
+    bool some = lo + len > lo;
+    if (some && !mm_allowed(lo, len)) return mm_refused(__NR_mseal_, lo, flags);
     rt_mm_lock();
-    if (len != 0 && lo + len > lo) open_code_pages(ts, RT_ROUND_DOWN(lo, RT_PAGE), lo + len);
+    if (some) open_code_pages(ts, RT_ROUND_DOWN(lo, RT_PAGE), lo + len);
     long r = sys3(__NR_mseal_, (long)lo, (long)ts->gpr[IP_RSI], flags);
     if (r == 0) mm_sealed(lo, lo + len);
     rt_mm_unlock();

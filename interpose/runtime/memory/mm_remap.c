@@ -118,11 +118,11 @@ static long move_several(struct tstate *ts, const struct remap *m) {
 
 static long remap(struct tstate *ts, struct remap *m) {
     u64 end = m->old + m->old_len;
-    bool as_large = m->new_len == m->old_len;
     u32 i = mm_first(m->old);
     if (end < m->old || i >= rt_nsegs || rt_segs[i].lo > m->old) return -EFAULT;
     if (rt_segs[i].mflags & MM_SEALED) return -EPERM;
     bool fixed = (m->flags & MREMAP_FIXED) != 0, stays = (m->flags & MREMAP_DONTUNMAP) != 0;
+    bool as_large = m->new_len == m->old_len, idle = as_large && !fixed && !stays;
     if (fixed && !mm_allowed(m->dest, m->new_len)) return -EINVAL;
     if ((fixed || stays) &&
         (m->dest % RT_PAGE != 0 || m->new_len > rt_client_end() || m->dest > rt_client_end() - m->new_len ||
@@ -138,10 +138,9 @@ static long remap(struct tstate *ts, struct remap *m) {
     }
     if (rt_segs[i].hi < end) { /* more than one mapping */
         if (as_large && fixed) return move_several(ts, m);
-        bool idle = as_large && !stays;
         return idle ? sys4(__NR_mremap, (long)m->old, (long)m->old_len, (long)m->new_len, (long)m->flags) : -EFAULT;
     }
-    if (!fixed && !stays && m->new_len == m->old_len) return (long)m->old;
+    if (idle) return (long)m->old;
     /* Pages without W on the host are separate mappings there; mremap takes one. */
     if (mm_forget_code_pages(m->old, end, true)) rt_invalidate(ts, m->old, m->old_len);
     if (!fixed && !stays && m->old_len != 0) {

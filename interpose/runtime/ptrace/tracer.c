@@ -153,6 +153,13 @@ static u8 call_op(const struct peer *p) {
     return p->kind == RT_STOP_EXIT && marked ? PTRACE_SYSCALL_INFO_EXIT : PTRACE_SYSCALL_INFO_NONE;
 }
 
+/* Where the call has its arguments; of i386's the lower halves. */
+static void call_args(const struct peer *p, struct user_regs *r, u64 *at[6]) {
+    u64 *const args64[6] = {&r->di, &r->si, &r->dx, &r->r10, &r->r8, &r->r9};
+    u64 *const args32[6] = {&r->bx, &r->cx, &r->dx, &r->si, &r->di, &r->bp};
+    memcpy(at, p->t.i386 ? args32 : args64, sizeof args64);
+}
+
 static long call_info(struct peer *p, struct tstate *ts, u64 size, u64 to) {
     struct user_regs r;
     struct call_info c = {.op = call_op(p), .arch = p->t.i386 && p->t.orig_rax != ~0ull ? AUDIT_I386 : AUDIT_X86_64};
@@ -160,12 +167,11 @@ static long call_info(struct peer *p, struct tstate *ts, u64 size, u64 to) {
     peer_get_regs(p, &r);
     c.ip = r.ip, c.sp = r.sp;
     if (c.op == PTRACE_SYSCALL_INFO_ENTRY || c.op == PTRACE_SYSCALL_INFO_SECCOMP) {
-        const u64 args64[6] = {r.di, r.si, r.dx, r.r10, r.r8, r.r9};
-        const u64 args32[6] = {(u32)r.bx, (u32)r.cx, (u32)r.dx, (u32)r.si, (u32)r.di, (u32)r.bp};
-        const u64 *args = p->t.i386 ? args32 : args64;
+        u64 *args[6];
+        call_args(p, &r, args);
         c.entry.data = (u32)p->t.message;
         c.entry.nr = (u64)(i64)(int)r.orig_ax;
-        memcpy(c.entry.args, args, sizeof args64);
+        for (u32 i = 0; i < 6; i++) c.entry.args[i] = p->t.i386 ? (u32)*args[i] : *args[i];
         n = offsetof(struct call_info, entry.data) + (c.op == PTRACE_SYSCALL_INFO_ENTRY ? 0 : sizeof c.entry.data);
     } else if (c.op == PTRACE_SYSCALL_INFO_EXIT) {
         c.exit.value = (i64)r.ax;
@@ -189,14 +195,14 @@ static long set_call_info(struct peer *p, u64 size, u64 from) {
         r.ax = (u64)c.exit.value;
         return peer_set_regs(p, &r);
     }
-    u64 *const args64[6] = {&r.di, &r.si, &r.dx, &r.r10, &r.r8, &r.r9};
-    u64 *const args32[6] = {&r.bx, &r.cx, &r.dx, &r.si, &r.di, &r.bp};
     if ((i64)c.entry.nr != (int)c.entry.nr) return -ERANGE;
     for (u32 i = 0; i < 6; i++)
         if (p->t.i386 && c.entry.args[i] != (u32)c.entry.args[i]) return -ERANGE;
     r.orig_ax = c.entry.nr;
+    u64 *args[6];
+    call_args(p, &r, args);
     if ((int)c.entry.nr != -1)
-        for (u32 i = 0; i < 6; i++) *(p->t.i386 ? args32 : args64)[i] = c.entry.args[i];
+        for (u32 i = 0; i < 6; i++) *args[i] = c.entry.args[i];
     return peer_set_regs(p, &r);
 }
 
