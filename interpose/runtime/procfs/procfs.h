@@ -5,6 +5,7 @@
  *   procfs.c       which file a descriptor or a path is; exe
  *   procfs_read.c  reading through marked descriptors
  *   procfs_text.c  maps, smaps, numa_maps, smaps_rollup
+ *   procfs_query.c questions about single mappings
  *   procfs_pages.c what the program's pages use
  *   procfs_stat.c  status, stat, statm, limits
  */
@@ -52,6 +53,10 @@ struct proc_text {
 bool proc_text(struct tstate *ts, struct proc_file file, int fd, struct proc_text *out);
 void proc_text_free(struct proc_text *t);
 
+#define PROCMAP_QUERY_ 0xc0686611u /* linux/fs.h, since Linux 6.11 */
+/* The same for a descriptor of maps: a result of ioctl. */
+long proc_maps_query(int fd, u64 at);
+
 /* ---- between the makers of texts --------------------------------------------------------- */
 
 void proc_reserve(struct proc_text *t, u64 bytes);
@@ -74,7 +79,12 @@ void proc_sizes(struct proc_sizes *s);
 bool proc_smaps_text(int fd, struct proc_text *t);
 bool proc_rollup_text(int fd, struct proc_text *t);
 bool proc_numa_text(int fd, struct proc_text *t);
-void proc_maps_text(struct proc_text *t);
+/* What maps calls a mapping, "" if nothing; is there a file behind it, as the kernel sees it? */
+const char *proc_mapping_name(const struct rt_seg *s);
+bool proc_mapping_has_file(const struct rt_seg *s);
+static inline u32 proc_major(u64 dev) { return dev >> 8 & 0xfff; }
+static inline u32 proc_minor(u64 dev) { return (dev & 0xff) | (dev >> 12 & 0xfff00); }
+bool proc_maps_text(int fd, struct proc_text *t);
 bool proc_status_text(struct tstate *ts, u32 tid, int fd, struct proc_text *t);
 bool proc_stat_text(int fd, struct proc_text *t);
 bool proc_statm_text(int fd, struct proc_text *t);

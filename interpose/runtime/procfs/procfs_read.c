@@ -185,14 +185,16 @@ static long no_copy(struct tstate *ts, int from) {
 long rt_sys_sendfile(struct tstate *ts) { return no_copy(ts, (int)ts->gpr[IP_RSI]); }
 long rt_sys_splice(struct tstate *ts) { return no_copy(ts, (int)ts->gpr[IP_RDI]); }
 
-/* PROCMAP_QUERY answers from the kernel's list: say that there is none, as before Linux 6.11. */
+/* The kernel would answer from its own list of mappings. */
 long rt_sys_ioctl(struct tstate *ts) {
+    int fd = (int)ts->gpr[IP_RDI];
+    bool maps = false;
     if ((u32)ts->gpr[IP_RSI] == USERFAULTFD_IOC_NEW_) rt_program_brings_pages = true;
-    bool ours = false;
-    if (any() && (ts->gpr[IP_RSI] >> 8 & 0xff) == 'f') {
+    if (any() && (u32)ts->gpr[IP_RSI] == PROCMAP_QUERY_) {
         rt_lock(&lock);
-        ours = find((int)ts->gpr[IP_RDI]) != NULL;
+        const struct marked *m = find(fd);
+        maps = m != NULL && m->file.leaf == PROC_MAPS;
         rt_unlock(&lock);
     }
-    return ours ? -ENOTTY : pass(ts);
+    return maps ? proc_maps_query(fd, ts->gpr[IP_RDX]) : pass(ts);
 }

@@ -24,36 +24,6 @@ void proc_reserve(struct proc_text *t, u64 bytes) {
     t->at = rt_pages(t->room); /* untouched pages cost nothing */
 }
 
-/* ---- maps ------------------------------------------------------------------------------------ */
-
-static u64 maps_line(char *out, const struct rt_seg *s) {
-    const char *name = s->kind == RT_SEG_STACK ? "[stack]"
-                       : s->kind == RT_SEG_BRK ? "[heap]"
-                       : s->path               ? rt_paths + s->path
-                       : s->kind == RT_SEG_SHM ? "/SYSV00000000 (deleted)"
-                                               : "";
-    bool file = s->kind == RT_SEG_FILE || s->kind == RT_SEG_SHM;
-    u64 major = file ? s->dev >> 8 & 0xfff : 0;
-    u64 minor = file ? (s->dev & 0xff) | (s->dev >> 12 & 0xfff00) : 0;
-    if (s->kind == RT_SEG_SHM) major = 0, minor = 1;
-    u64 n = (u64)rt_snprintf(out, LINE_ROOM, "%08lx-%08lx %c%c%c%c %08lx %02lx:%02lx %lu ", rt_stack_shown(s), s->hi,
-                             s->prot & PROT_READ ? 'r' : '-', s->prot & PROT_WRITE ? 'w' : '-',
-                             s->prot & PROT_EXEC ? 'x' : '-', s->mflags & MM_SHARED ? 's' : 'p', file ? s->off : 0,
-                             major, minor, file ? s->ino : 0);
-    if (*name)
-        while (n < NAME_COLUMN) out[n++] = ' ';
-    return n + (u64)rt_snprintf(out + n, LINE_ROOM - n, "%s\n", name);
-}
-
-void proc_maps_text(struct proc_text *t) {
-    rt_mm_lock();
-    proc_reserve(t, (u64)(rt_nsegs + 1) * LINE_ROOM);
-    for (u32 i = 0; i < rt_nsegs; i++)
-        if (!(rt_segs[i].mflags & MM_OURS)) t->len += maps_line(t->at + t->len, &rt_segs[i]);
-    rt_mm_unlock();
-    t->len += (u64)rt_snprintf(t->at + t->len, LINE_ROOM, "%s", rt_vsyscall_line());
-}
-
 /* ---- reading the kernel's ---------------------------------------------------------------------- */
 
 bool proc_read_kernel(int fd, struct proc_text *t, u64 room) {
@@ -95,6 +65,70 @@ const char *proc_next_line(const char *p) {
 }
 
 static bool is_header(const char *p) { return (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'); }
+
+/* ---- maps ------------------------------------------------------------------------------------ */
+
+static bool is_shared_anonymous(const struct rt_seg *s) { return s->kind == RT_SEG_ANON && (s->mflags & MM_SHARED); }
+
+bool proc_mapping_has_file(const struct rt_seg *s) {
+    return s->kind == RT_SEG_FILE || s->kind == RT_SEG_SHM || is_shared_anonymous(s);
+}
+
+const char *proc_mapping_name(const struct rt_seg *s) {
+    return s->kind == RT_SEG_STACK  ? "[stack]"
+           : s->kind == RT_SEG_BRK  ? "[heap]"
+           : s->path                ? rt_paths + s->path
+           : s->kind == RT_SEG_SHM  ? "/SYSV00000000 (deleted)"
+           : is_shared_anonymous(s) ? "/dev/zero (deleted)"
+                                    : "";
+}
+
+/* What the kernel's line says of the address; *at: the first line that may, for addresses that rise. */
+static u64 kernels_inode(const char **at, u64 addr) {
+    for (const char *p; *(p = *at); *at = proc_next_line(p)) {
+        if (!is_header(p)) continue;
+        u64 lo = hex(&p);
+        p++;
+        u64 hi = hex(&p);
+        if (hi <= addr) continue;
+        for (int word = 0; word < 4; p++) word += *p == ' '; /* permissions, offset, device */
+        return lo <= addr ? decimal(p) : 0;
+    }
+    return 0;
+}
+
+static u64 maps_line(char *out, const struct rt_seg *s, const char **kernel) {
+    const char *name = proc_mapping_name(s);
+    bool file = proc_mapping_has_file(s);
+    u32 major = s->kind == RT_SEG_FILE ? proc_major(s->dev) : 0;
+    u32 minor = s->kind == RT_SEG_FILE ? proc_minor(s->dev) : file ? 1 : 0;
+    u64 ino = is_shared_anonymous(s) ? kernels_inode(kernel, s->lo) : file ? s->ino : 0;
+    u64 n = (u64)rt_snprintf(out, LINE_ROOM, "%08lx-%08lx %c%c%c%c %08lx %02x:%02x %lu ", rt_stack_shown(s), s->hi,
+                             s->prot & PROT_READ ? 'r' : '-', s->prot & PROT_WRITE ? 'w' : '-',
+                             s->prot & PROT_EXEC ? 'x' : '-', s->mflags & MM_SHARED ? 's' : 'p', file ? s->off : 0,
+                             major, minor, ino);
+    if (*name)
+        while (n < NAME_COLUMN) out[n++] = ' ';
+    return n + (u64)rt_snprintf(out + n, LINE_ROOM - n, "%s\n", name);
+}
+
+bool proc_maps_text(int fd, struct proc_text *t) {
+    struct proc_text kernel = {.at = (char *)""};
+    bool asked = false;
+    rt_mm_lock();
+    for (u32 i = 0; i < rt_nsegs && !asked; i++) asked = is_shared_anonymous(&rt_segs[i]);
+    bool ok = !asked || proc_read_kernel(fd, &kernel, 256ull << 20);
+    if (ok) {
+        const char *at = kernel.at;
+        proc_reserve(t, (u64)(rt_nsegs + 1) * LINE_ROOM);
+        for (u32 i = 0; i < rt_nsegs; i++)
+            if (!(rt_segs[i].mflags & MM_OURS)) t->len += maps_line(t->at + t->len, &rt_segs[i], &at);
+        t->len += (u64)rt_snprintf(t->at + t->len, LINE_ROOM, "%s", rt_vsyscall_line());
+    }
+    rt_mm_unlock();
+    if (asked) proc_text_free(&kernel);
+    return ok;
+}
 
 /* ---- smaps --------------------------------------------------------------------------------------- */
 
@@ -154,7 +188,7 @@ static u64 flags_line(char *out, const char *kernel, u32 prot) {
 /* One mapping of the guest; *at: the first of the kernel's that may touch it. */
 static u64 smaps_entry(char *out, const struct rt_seg *s, const char **at) {
     struct smaps_field f[MAX_FIELDS];
-    const char *flags = NULL, *p = *at;
+    const char *flags = NULL, *p = *at, *header = p;
     u32 count = 0;
     while (*p) {
         const char *q = p;
@@ -172,7 +206,7 @@ static u64 smaps_entry(char *out, const struct rt_seg *s, const char **at) {
         if (hi <= s->hi) *at = next;
         p = next;
     }
-    u64 n = maps_line(out, s);
+    u64 n = maps_line(out, s, &header);
     for (u32 i = 0; i < count; i++) {
         bool size = f[i].name_len == 4 && rt_strncmp(f[i].name, "Size", 4) == 0;
         bool unit = f[i].amount || f[i].name[1] != 'H';               /* THPeligible is a plain number */
@@ -334,7 +368,7 @@ bool proc_text(struct tstate *ts, struct proc_file file, int fd, struct proc_tex
     const char *words = NULL;
     u64 n = 0;
     switch (file.leaf) {
-    case PROC_MAPS: proc_maps_text(out); return true;
+    case PROC_MAPS: return proc_maps_text(fd, out);
     case PROC_SMAPS: return proc_smaps_text(fd, out);
     case PROC_SMAPS_ROLLUP: return proc_rollup_text(fd, out);
     case PROC_NUMA_MAPS: return proc_numa_text(fd, out);

@@ -14,6 +14,7 @@ GUESTS = {
     "exec_stack.c": [],
     "exceptions.cpp": [],
     "procfs.c": [],
+    "procmap_query.c": [],
     "new_handler.cpp": [],
     "stack.c": [],
 }
