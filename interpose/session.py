@@ -266,6 +266,7 @@ def fill_changeable(header: Any, config: Config) -> None:
         | (core.sigill_diagnostics and lib.IP_SHOW_ILLEGAL)
         | (core.trace_signals and lib.IP_SHOW_SIGNALS)
         | (core.trace_sched and lib.IP_SHOW_THREADS)
+        | (core.child_silent_after_fork and lib.IP_HIDE_VFORKED)
     )
     header.merge_frames = core.merge_recursive_frames
     # Stacks that lose frames differ in others than the first ones of what is recorded.

@@ -218,10 +218,11 @@ struct ip_chan {
 #define IP_SAY_RAW   2 /* none */
 #define IP_SAY_WARN  3 /* of messages; a report in XML leaves it out */
 
-#define IP_SHOW_CALLS   1 /* of ip_chan.shows: --trace-syscalls=yes */
-#define IP_SHOW_ILLEGAL 2 /* --sigill-diagnostics=yes */
-#define IP_SHOW_SIGNALS 4 /* --trace-signals=yes */
-#define IP_SHOW_THREADS 8 /* --trace-sched=yes */
+#define IP_SHOW_CALLS   1  /* of ip_chan.shows: --trace-syscalls=yes */
+#define IP_SHOW_ILLEGAL 2  /* --sigill-diagnostics=yes */
+#define IP_SHOW_SIGNALS 4  /* --trace-signals=yes */
+#define IP_SHOW_THREADS 8  /* --trace-sched=yes */
+#define IP_HIDE_VFORKED 16 /* --child-silent-after-fork=yes: no errors of children by vfork */
 
 #define IP_THREAD_ENDS   0 /* a1 of IP_R_THREAD */
 #define IP_THREAD_STARTS 1

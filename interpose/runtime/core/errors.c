@@ -24,6 +24,10 @@ void rt_error_disable(struct tstate *ts, long delta) {
     rt_th(ts)->errors_off = off < 0 ? 0 : (u64)off;
 }
 
+bool rt_errors_are_off(struct tstate *ts) {
+    return rt_th(ts)->errors_off || ((rt.chan->shows & IP_HIDE_VFORKED) && rt_th(ts)->vfork_child);
+}
+
 /* How many of n frames stay: where the newest is the same as one shortly before, the turn between them goes.  Like
  * drop_cycle of interpose/elf/unwind.py.  The first is no return address, and is never the same. */
 static u32 merged(const u64 *frames, u32 n) {
@@ -199,7 +203,7 @@ struct ip_error *rt_error_begin(struct tstate *ts, int kind) {
 
 void rt_error_end(struct tstate *ts, struct ip_error *e) {
     if (rt.chan->errors_stopped) return;
-    if (rt_th(ts)->errors_off || rt_call_is_silent(ts) || rt_debug_was_told(ts, e->pc, e->sp)) return;
+    if (rt_errors_are_off(ts) || rt_call_is_silent(ts) || rt_debug_was_told(ts, e->pc, e->sp)) return;
     bool fresh;
     u64 hash = hash_error(e);
     rt_lock(&lock);

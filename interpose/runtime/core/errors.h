@@ -12,6 +12,9 @@ void rt_error_end(struct tstate *ts, struct ip_error *e);
 u64 rt_errors_met(void);
 /* VALGRIND_{DISABLE,ENABLE}_ERROR_REPORTING: per-thread counter. */
 void rt_error_disable(struct tstate *ts, long delta);
+/* So, or because it is a child by vfork that is to be silent: its lines would be its parent's, and what it has met
+ * would be known when that meets it. */
+bool rt_errors_are_off(struct tstate *ts);
 /* Held across a fork, so that the child does not find it taken. */
 void rt_error_fork_lock(bool take);
 /* Guest stack trace: frames[0] = ts->pc, then return addresses; returns count. */

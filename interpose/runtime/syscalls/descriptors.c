@@ -89,7 +89,7 @@ static void look_where(struct tstate *ts, struct fd_stack *where) {
 }
 
 static void misused(struct tstate *ts, enum ip_fd_event event, int fd) {
-    if (rt_th(ts)->errors_off) return;
+    if (rt_errors_are_off(ts)) return;
     struct fd_stack where;
     look_where(ts, &where);
     u64 gone = (u64)fd_note_gone(rt_th(ts)->files, fd);
