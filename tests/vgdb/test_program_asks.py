@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import pytest
@@ -64,3 +65,31 @@ def test_searches_see_what_running_threads_hold(tmp_path) -> None:
     subprocess.run(words, check=True, timeout=TIMEOUT)
     for engine in (valgrind(), interpose()):
         assert subprocess.run([*engine, "-q", str(out)], capture_output=True, timeout=TIMEOUT).returncode == 0
+
+
+@beside_valgrind
+def test_undefined_memory_has_an_origin(tmp_path) -> None:
+    """As in errors: the block's allocation, the frame, a request, or where what was copied comes from."""
+    out = tmp_path / "origins"
+    shown = subprocess.run([*interpose(), "--include-dir"], capture_output=True, text=True, timeout=TIMEOUT)
+    source = GUESTS / "origins_asked.c"
+    words = ["gcc", "-g", "-w", "-pthread", f"-I{shown.stdout.strip()}", str(source), "-o", str(out)]
+    subprocess.run(words, check=True, timeout=TIMEOUT)
+
+    def asked(engine, *options) -> list[tuple[str, list[str]]]:
+        """What was asked about, and what was said of it but for addresses: the calls of the program's own."""
+        words = [*engine, "-q", *options, str(out)]
+        run = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT, check=True)
+        found = []
+        for part in run.stderr.split("## ")[1:]:
+            what, *lines = part.splitlines()
+            said = [re.sub("0x[0-9A-Fa-f]+", "ADDR", line.partition("== ")[2] or line) for line in lines]
+            found.append(
+                (what, [line for line in said if not re.search(r": (\w*alloc|start_thread|clone)", line)])
+            )
+        return found
+
+    expected = asked(valgrind(), "--track-origins=yes")
+    assert sum("was created" in line for _, lines in expected for line in lines) == 10
+    assert asked(interpose()) == expected
+    assert asked(interpose(), "--track-origins=no") == asked(valgrind())

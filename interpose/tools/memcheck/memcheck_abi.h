@@ -38,10 +38,16 @@ struct mc_described_table {
     uint64_t at, count; /* address of number 0 */
 };
 
+/* Where the tags of memory are found (shadow/origin_table.h): addresses of origin_places and origin_n_places. */
+struct mc_origins {
+    uint64_t places, count;
+};
+
 /* IP_SYM_TOOL. */
 struct mc_root {
     struct mc_ranges ignored;
     struct mc_described_table described;
+    struct mc_origins origins;
 };
 
 /* Nor from far to near bytes below the stack pointer, nor if they begin at most slack bytes below; 0: nowhere. */

@@ -7,11 +7,13 @@ import re
 from interpose.errors import InterposeError
 from interpose.gdb.monitor.table import Command, Commands
 from interpose.gdb.monitor.words import Refused, choose, decimal
+from interpose.report.errors import AuxPart
 from interpose.report.text import error_lines
 
 from .leak import State
 from .loss import Delta
 from .options import LEAK_HEURISTICS, LEAK_KINDS
+from .origins import origin_at
 from .pointers import block_tree, pointers_to
 from .shadow import Shadow
 from .xtree import LEAK_EVENTS, file_name, leak_costs, write_tree
@@ -124,6 +126,7 @@ def _check_memory(call: Call) -> None:
     at = addr
     head = f"Address 0x{addr:X} len {size}"
     answer = [f"{head} {wanted}"]
+    created: list[AuxPart] = []
     tool = _tool(call)
     for values, access in _shadow(call).bits(addr, size):
         bad = access.find(1)
@@ -132,13 +135,17 @@ def _check_memory(call: Call) -> None:
             undefined = next((place for place, value in enumerate(values) if value), -1)
         if undefined >= 0 and (bad < 0 or undefined < bad):
             answer = [f"{head} not defined:", f"Uninitialised value at 0x{at + undefined:X}"]
+            origin = origin_at(tool, at + undefined) if tool.config.tool.track_origins else None
+            if origin is not None:
+                answer[1] += f" was created{origin.kind.value}"
+                created = [AuxPart("", origin.stack)]
             break
         if bad >= 0:
             answer = [f"{head} not addressable:", f"bad address 0x{at + bad:X}"]
             break
         at += len(values)
     call.say("\n".join(answer))
-    call.describe(tool.describe_address(addr))
+    call.describe([*created, *tool.describe_address(addr)])
 
 
 # -- leaks ---------------------------------------------------------------------------------------------------

@@ -194,11 +194,14 @@ class Tool(BaseTool):
         header.errors_until = self.reader.errors_met() + max(lib.IP_ERRORS_MOST - self.errors.errors_found, 1)
 
     def _origin(self, record: ErrorRecord) -> Origin | None:
+        return self.origin_of(record.otag)
+
+    def origin_of(self, tag: int) -> Origin | None:
         """The origin that the runtime noted (shadow/origin.h): kind and recorded stack."""
-        kind = _ORIGINS[record.otag >> lib.IP_ORIGIN_SHIFT]
+        kind = _ORIGINS[tag >> lib.IP_ORIGIN_SHIFT]
         if kind is None:
             return None
-        number = record.otag & (1 << lib.IP_ORIGIN_SHIFT) - 1
+        number = tag & (1 << lib.IP_ORIGIN_SHIFT) - 1
         stack = self.reader.stack(number) if number else NOT_KEPT
         if kind is OriginKind.STACK and stack:
             # The function that made room for it; memcheck names it by its first instruction.

@@ -3,6 +3,7 @@
 #include "heap/heap.h"
 #include "heap/heap_hooks.h"
 #include "shadow/origin.h"
+#include "shadow/origin_table.h"
 #include "shadow/shadow.h"
 #include "tools/memcheck/client/io_uring.h"
 #include "tools/memcheck/client/memcheck.h"
@@ -13,6 +14,7 @@ static inline bool on(void) { return rt.flags & IP_C_SHADOW; }
 
 void rt_hook_symbols(u64 *symbols) {
     sh_symbols(symbols);
+    mc_root.origins = (struct mc_origins){(u64)&origin_places, (u64)&origin_n_places};
     symbols[IP_SYM_TOOL] = (u64)&mc_root;
     symbols[IP_SYM_REQUEST] = (u64)rt_heap_stub;
 }
