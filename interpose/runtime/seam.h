@@ -15,6 +15,8 @@
 bool rt_find_code(u64 addr, u64 range[2]);
 bool rt_find_seg(u64 addr, struct rt_seg *out); /* copy, taken under the lock */
 bool rt_next_seg(u64 addr, struct rt_seg *out); /* the one that addr is in, else the next above */
+/* Where addresses of user space end: below the last page of 47 bits, or of 56 where the kernel pages by five levels. */
+extern u64 rt_task_end;
 /* Take W from a writable page because it shall hold translated code, and tell the translator (rt_watched_page). */
 void rt_protect_code_page(struct tstate *ts, u64 page);
 /* By userfaultfd(2): to look at its memory may mean to wait for its other threads. */

@@ -20,9 +20,8 @@
 #define HUGE_SHIFT_BITS 26 /* MAP_HUGE_SHIFT */
 #define HUGE_DEFAULT    (2ull << 20)
 #define CAP_IPC_LOCK_   14
-#define ST_NOEXEC_      8          /* statfs(2), f_flags */
-#define LOWEST_HINT     0x10000ull /* lower ones are raised to it, as by the kernel */
-#define TASK_END        0x7ffffffff000ull
+#define ST_NOEXEC_      8             /* statfs(2), f_flags */
+#define LOWEST_HINT     0x10000ull    /* lower ones are raised to it, as by the kernel */
 #define GROW_LIMIT      (8ull << 20)  /* how far a MAP_GROWSDOWN mapping may be behind */
 #define GROW_GAP        (1ull << 20)  /* the kernel's stack_guard_gap */
 #define FARTHEST        (64ull << 30) /* from a stack's end: what RSP is off by beyond it is no frame */
@@ -254,7 +253,7 @@ long mm_unmap(struct tstate *ts, u64 lo, u64 hi) {
 
 long rt_sys_munmap(struct tstate *ts) {
     u64 lo = ts->gpr[IP_RDI], len = ts->gpr[IP_RSI];
-    if (lo % RT_PAGE != 0 || len == 0 || lo > TASK_END || len > TASK_END - lo) return -EINVAL;
+    if (lo % RT_PAGE != 0 || len == 0 || lo > rt_task_end || len > rt_task_end - lo) return -EINVAL;
     u64 before = rt_dropped_blocks(), hi = RT_ROUND_UP(lo + len, RT_PAGE);
     /* It may wait, the range gone, until another thread has read of it from a userfaultfd: not under the lock.  The
      * table keeps the range meanwhile, so nothing is placed there. */
@@ -312,7 +311,7 @@ static long protect_piece(struct tstate *ts, u64 a, u64 b, u32 prot, long pkey) 
 
 /* The kernel looks at the key before it looks for a mapping; there is never one at the end. */
 static bool is_key(long pkey) {
-    return pkey == -1 || sys4(__NR_pkey_mprotect, (long)TASK_END, RT_PAGE, PROT_READ, pkey) != -EINVAL;
+    return pkey == -1 || sys4(__NR_pkey_mprotect, (long)rt_task_end, RT_PAGE, PROT_READ, pkey) != -EINVAL;
 }
 
 /* Checks in the kernel's order. */
@@ -392,7 +391,7 @@ long rt_sys_mincore(struct tstate *ts) {
     rt_mm_lock();
     u64 at = lo;
     for (u32 i = mm_first(lo); at < hi && i < rt_nsegs && rt_segs[i].lo <= at; i++) at = rt_segs[i].hi;
-    bool gap = lo % RT_PAGE == 0 && hi > lo && hi <= TASK_END && at < hi;
+    bool gap = lo % RT_PAGE == 0 && hi > lo && hi <= rt_task_end && at < hi;
     rt_mm_unlock();
     return gap ? -ENOMEM : sys3(__NR_mincore, (long)lo, (long)ts->gpr[IP_RSI], (long)ts->gpr[IP_RDX]);
 }

@@ -101,7 +101,11 @@ static bool kernel_moves_several(void) {
 /* One after the other, as the kernel does: gaps stay gaps, and of what was moved before an error nothing comes back. */
 static long move_several(struct tstate *ts, const struct remap *m) {
     u64 at = m->old, end = m->old + m->old_len;
-    if (!mm_allowed(m->old, m->old_len) || !kernel_moves_several()) return -EFAULT;
+    if (!mm_allowed(m->old, m->old_len)) return -EFAULT;
+    if (!kernel_moves_several()) { /* and has made room by then */
+        long r = mm_unmap(ts, m->dest, m->dest + m->new_len);
+        return r < 0 ? r : -EFAULT;
+    }
     while (at < end) {
         u32 i = mm_first(at);
         if (i >= rt_nsegs || rt_segs[i].lo >= end) break;

@@ -23,6 +23,7 @@
 struct rt_seg *rt_segs;
 u32 rt_nsegs;
 char *rt_paths;
+u64 rt_task_end = (1ull << 47) - RT_PAGE;
 
 u64 mm_bytes, mm_peak;
 
@@ -44,8 +45,18 @@ static void begin_at(struct rt_seg *first) {
 void rt_mm_lock(void) { rt_lock(&mm_lock); }
 void rt_mm_unlock(void) { rt_unlock(&mm_lock); }
 
+/* Only a hint above 47 bits gets memory there, and only where there is any. */
+static void find_task_end(void) {
+    u64 hint = rt_task_end + RT_PAGE;
+    long at = sys6(__NR_mmap, (long)hint, RT_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at < 0) return;
+    sys2(__NR_munmap, at, RT_PAGE);
+    if ((u64)at >= hint) rt_task_end = (1ull << 56) - RT_PAGE;
+}
+
 void rt_mm_init(struct tstate *ts) {
     (void)ts;
+    find_task_end();
     room = rt_pages((u64)ROOM * sizeof *room);
     rt_paths = rt_pages(PATH_BYTES);
     rt_nsegs = 0;

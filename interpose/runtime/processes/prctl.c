@@ -16,7 +16,6 @@
 #define ARCH_REQ_XCOMP_PERM 0x1023
 #define ARCH_SHSTK_ENABLE   0x5001
 #define ARCH_SHSTK_UNLOCK   0x5004
-#define TASK_MAX            0x7ffffffff000ull
 #define PR_SYSCALL_DISPATCH 59
 #define READ_IMPLIES_EXEC_  0x0400000u
 #define MDWE_SET            65
@@ -54,7 +53,7 @@ long rt_sys_arch_prctl(struct tstate *ts) {
     switch (code) {
     case ARCH_SET_FS:
     case ARCH_SET_GS:
-        if (arg >= TASK_MAX) return -EPERM;
+        if (arg >= rt_task_end) return -EPERM;
         *(code == ARCH_SET_FS ? &ts->client_fs : &ts->client_gs) = arg;
         ts->client_sel[code == ARCH_SET_GS] = 0;
         return 0;

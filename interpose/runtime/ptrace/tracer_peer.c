@@ -6,12 +6,12 @@
 #include <linux/ptrace.h>
 
 #include "runtime/ptrace/ptrace.h"
+#include "runtime/seam.h"
 
 #define TS_SELF       offsetof(struct tstate, self)
 #define AT_TRACE      (offsetof(struct tstate, runtime_area) + RT_TRACE_OFFSET)
 #define AT_THREAD     offsetof(struct tstate, runtime_area)
 #define FLAGS_SET     (IP_FL_ARITH | FL_TF | FL_DF | 0x4000 /* NT */ | FL_RF | FL_AC)
-#define TASK_MAX      0x7ffffffff000ull
 #define CALL_BYTES    2
 #define GETREGS       12
 #define SETREGS       13
@@ -153,7 +153,7 @@ long peer_set_regs(struct peer *p, const struct user_regs *r) {
     u32 changed = p->t.changed;
     u16 sel[2] = {(u16)r->fs, (u16)r->gs};
     peer_get_regs(p, &now);
-    if (r->fs_base >= TASK_MAX || r->gs_base >= TASK_MAX || bad_selector(r->cs, false) || bad_selector(r->ss, false) ||
+    if (r->fs_base >= rt_task_end || r->gs_base >= rt_task_end || bad_selector(r->cs, false) || bad_selector(r->ss, false) ||
         bad_selector(r->ds, true) || bad_selector(r->es, true) || bad_selector(r->fs, true) ||
         bad_selector(r->gs, true))
         return -EIO;

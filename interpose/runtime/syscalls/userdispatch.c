@@ -15,7 +15,6 @@ enum { ALLOW, BLOCK }; /* the selector's values */
 
 #define SYS_USER_DISPATCH_CODE 2
 #define SI_KERNEL_CODE         0x80
-#define TASK_END               0x7ffffffff000ull
 
 long userdispatch_prctl(struct tstate *ts, u64 mode, u64 offset, u64 len, u64 selector) {
     struct rt_thread *th = rt_th(ts);
@@ -33,7 +32,7 @@ long userdispatch_prctl(struct tstate *ts, u64 mode, u64 offset, u64 len, u64 se
         break;
     default: return -EINVAL;
     }
-    if (selector >= TASK_END) return -EFAULT;
+    if (selector >= rt_task_end) return -EFAULT;
     th->dispatch_from = offset;
     th->dispatch_len = len;
     th->dispatch_selector = selector;
