@@ -82,6 +82,8 @@ bool proc_numa_text(int fd, struct proc_text *t);
 /* What maps calls a mapping, "" if nothing; is there a file behind it, as the kernel sees it? */
 const char *proc_mapping_name(const struct rt_seg *s);
 bool proc_mapping_has_file(const struct rt_seg *s);
+/* Memory that processes share, by a segment of System V or without a name: a file of the kernel's own. */
+bool proc_mapping_is_shmem(const struct rt_seg *s);
 static inline u32 proc_major(u64 dev) { return dev >> 8 & 0xfff; }
 static inline u32 proc_minor(u64 dev) { return (dev & 0xff) | (dev >> 12 & 0xfff00); }
 bool proc_maps_text(int fd, struct proc_text *t);

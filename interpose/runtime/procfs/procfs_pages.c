@@ -25,17 +25,14 @@ struct region {
 
 static bool is_shared(const struct rt_seg *s) { return (s->mflags & MM_SHARED) != 0; }
 
-static bool is_shmem(const struct rt_seg *s) {
-    return s->kind == RT_SEG_SHM || (s->kind == RT_SEG_ANON && is_shared(s));
-}
-
 static bool is_like(const struct rt_seg *s, const struct rt_seg *other) {
-    return !(other->mflags & MM_OURS) && is_shared(s) == is_shared(other) && is_shmem(s) == is_shmem(other);
+    return !(other->mflags & MM_OURS) && is_shared(s) == is_shared(other) &&
+           proc_mapping_is_shmem(s) == proc_mapping_is_shmem(other);
 }
 
 /* Add the pages from s on to hi, of mappings like s; false if they cannot be told. */
 static bool add_pages(long fd, const struct rt_seg *s, u64 hi, struct proc_usage *u) {
-    bool shared = is_shared(s), shmem = is_shmem(s);
+    bool shared = is_shared(s), shmem = proc_mapping_is_shmem(s);
     struct region found[REGIONS];
     struct scan scan = {.size = sizeof scan,
                         .start = s->lo,

@@ -70,9 +70,9 @@ static bool is_header(const char *p) { return (*p >= '0' && *p <= '9') || (*p >=
 
 static bool is_shared_anonymous(const struct rt_seg *s) { return s->kind == RT_SEG_ANON && (s->mflags & MM_SHARED); }
 
-bool proc_mapping_has_file(const struct rt_seg *s) {
-    return s->kind == RT_SEG_FILE || s->kind == RT_SEG_SHM || is_shared_anonymous(s);
-}
+bool proc_mapping_is_shmem(const struct rt_seg *s) { return s->kind == RT_SEG_SHM || is_shared_anonymous(s); }
+
+bool proc_mapping_has_file(const struct rt_seg *s) { return s->kind == RT_SEG_FILE || proc_mapping_is_shmem(s); }
 
 const char *proc_mapping_name(const struct rt_seg *s) {
     return s->kind == RT_SEG_STACK  ? "[stack]"
@@ -285,7 +285,7 @@ static bool sum_up(struct proc_text *kernel, struct smaps_field *sum, u32 *count
         (void)add_fields(e.body, sum, count, share, e.hi - e.lo);
         u64 rss = field_value(f, n, "Rss"), anon = field_value(f, n, "Anonymous"), all = field_value(f, n, "Pss");
         u64 rest = rss > anon ? rss - anon : 0, part = rss ? all * anon / rss : 0;
-        bool shmem = s->kind == RT_SEG_SHM || (s->kind == RT_SEG_ANON && (s->mflags & MM_SHARED));
+        bool shmem = proc_mapping_is_shmem(s);
         u->rss += rss, u->anon += anon;
         *(shmem ? &u->shmem : &u->file) += rest;
         pss[0] += part;

@@ -42,6 +42,14 @@ struct mc_described_table {
 struct mc_origins {
     uint64_t places, count;
 };
+/* struct origin_place, and how struct origin_chunk begins; log2 of the bytes that share a tag, and of a chunk's. */
+struct mc_origin_place {
+    uint64_t number, chunk;
+};
+struct mc_origin_chunk {
+    uint64_t number, tags, owners;
+};
+enum mc_origin_bits { MC_ORIGIN_GRANULE = 2, MC_ORIGIN_CHUNK = 20 };
 
 /* IP_SYM_TOOL. */
 struct mc_root {

@@ -6,8 +6,6 @@ its block's allocation as origin, or the frame that holds it.
 
 from __future__ import annotations
 
-import struct
-
 from interpose.jit._native import ffi, lib
 
 from .errors import Origin, OriginKind
@@ -18,8 +16,7 @@ if TYPE_CHECKING:
     from .space import ThreadStack
     from .tool import Tool
 
-_GRANULE, _CHUNK = 2, 20  # ORIGIN_GRANULE, ORIGIN_CHUNK (shadow/origin_table.h)
-_HASH = 0x9E3779B97F4A7C15
+_HASH = 0x9E3779B97F4A7C15  # of chunks' numbers (origin_place_of) and of frames (frame_owner)
 _WORD = (1 << 64) - 1
 
 
@@ -54,28 +51,30 @@ def _frame(tool: Tool, thread: ThreadStack, addr: int, pc: int) -> tuple[int, in
 def _tag(tool: Tool, addr: int) -> tuple[int, int]:
     """The tag of the granule and which frame it was given for; 0: none."""
     client = tool.supervisor.client
-    root = client.symbol(lib.IP_SYM_TOOL)
-    origins = client.read_struct("struct mc_origins", root + ffi.offsetof("struct mc_root", "origins"))
-    if origins is None:
+    root = tool.reader.tool_root()
+    if root is None:
         return 0, 0
-    places, count = _words(tool, origins.places, 1)[0], _words(tool, origins.count, 1)[0]
-    number = addr >> _CHUNK
+    places, count = _number(tool, root.origins.places, 8), _number(tool, root.origins.count, 8)
+    number = addr >> lib.MC_ORIGIN_CHUNK
     first = (number * _HASH & _WORD) >> 32
-    for at in range(first, first + count):
-        found, chunk = _words(tool, places + 16 * (at & count - 1), 2)
-        if not chunk:
+    for index in range(first, first + count):
+        row = places + ffi.sizeof("struct mc_origin_place") * (index & count - 1)
+        place = client.read_struct("struct mc_origin_place", row)
+        if place is None or not place.chunk:
             break
-        if found == number:
-            _, tags, owners = _words(tool, chunk, 3)
-            granule = 4 * (addr >> _GRANULE & (1 << _CHUNK - _GRANULE) - 1)
-            return _number(tool, tags + granule), _number(tool, owners + granule) if owners else 0
+        if place.number == number:
+            return _tag_in(tool, place.chunk, addr)
     return 0, 0
 
 
-def _words(tool: Tool, addr: int, count: int) -> tuple[int, ...]:
-    data = tool.supervisor.client.read(addr, 8 * count)
-    return struct.unpack(f"<{count}Q", data) if data else (0,) * count
+def _tag_in(tool: Tool, chunk_at: int, addr: int) -> tuple[int, int]:
+    chunk = tool.supervisor.client.read_struct("struct mc_origin_chunk", chunk_at)
+    if chunk is None:
+        return 0, 0
+    granule = 4 * (addr % (1 << lib.MC_ORIGIN_CHUNK) >> lib.MC_ORIGIN_GRANULE)
+    owner = _number(tool, chunk.owners + granule, 4) if chunk.owners else 0
+    return _number(tool, chunk.tags + granule, 4), owner
 
 
-def _number(tool: Tool, addr: int) -> int:
-    return int.from_bytes(tool.supervisor.client.read(addr, 4) or b"", "little")
+def _number(tool: Tool, addr: int, size: int) -> int:
+    return int.from_bytes(tool.supervisor.client.read(addr, size) or b"", "little")

@@ -324,11 +324,15 @@ class HeapReader:
         table = self._client.read_struct("struct ip_err_table", addr) if addr else None
         return int(table.total) if table is not None else 0
 
+    def tool_root(self) -> Any | None:
+        """``struct mc_root``: what memcheck in the client shows; None if there is nothing to read."""
+        addr = self._client.symbol(lib.IP_SYM_TOOL)
+        return self._client.read_struct("struct mc_root", addr) if addr else None
+
     def requested_ranges(self) -> list[tuple[int, int, int]]:
         """Where the program still has invalid accesses not reported: first and last byte, and the number of
         the range among all that there are, those between counted."""
-        addr = self._client.symbol(lib.IP_SYM_TOOL)
-        root = self._client.read_struct("struct mc_root", addr) if addr else None
+        root = self.tool_root()
         if root is None:
             return []
         table = root.ignored

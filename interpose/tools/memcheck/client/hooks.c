@@ -12,6 +12,14 @@ struct mc_root mc_root;
 
 static inline bool on(void) { return rt.flags & IP_C_SHADOW; }
 
+#define LIES_ALIKE(a, b, field) _Static_assert(offsetof(struct a, field) == offsetof(struct b, field), #b "." #field)
+LIES_ALIKE(mc_origin_place, origin_place, number);
+LIES_ALIKE(mc_origin_place, origin_place, chunk);
+LIES_ALIKE(mc_origin_chunk, origin_chunk, tags);
+LIES_ALIKE(mc_origin_chunk, origin_chunk, owners);
+_Static_assert(sizeof(struct mc_origin_place) == sizeof(struct origin_place), "rows of them");
+_Static_assert((int)MC_ORIGIN_GRANULE == ORIGIN_GRANULE && (int)MC_ORIGIN_CHUNK == ORIGIN_CHUNK, "units of tags");
+
 void rt_hook_symbols(u64 *symbols) {
     sh_symbols(symbols);
     mc_root.origins = (struct mc_origins){(u64)&origin_places, (u64)&origin_n_places};
