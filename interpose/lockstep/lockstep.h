@@ -129,7 +129,7 @@ int ip_ls_finish(struct ip_ls *l);
 struct ip_insn;
 int ip_ls_insn_kind(const struct ip_insn *in);
 uint32_t ip_ls_undefined_flags(const struct ip_insn *in, uint64_t rcx);
-/* Memory that it writes, from the registers before it. */
+/* Memory that it writes, from the registers before it; length 0: as much as the CPU's state takes (xsave). */
 int ip_ls_insn_writes(const struct ip_insn *in, const struct ip_ls_regs *before, uint64_t fs, uint64_t gs,
                       struct ip_ls_write *out, int max);
 

@@ -86,7 +86,7 @@ int ip_ls_insn_writes(const struct ip_insn *in, const struct ip_ls_regs *before,
     int n = 0;
     for (int i = 0; i < in->n_ops && n < max; i++) {
         const struct ip_operand *p = &in->ops[i];
-        if (!(p->access & IP_ACC_W) || p->access & IP_ACC_ADDR || !p->size) continue;
+        if (!(p->access & IP_ACC_W) || p->access & IP_ACC_ADDR) continue;
         if (p->kind == IP_OP_MEM && in->mem.present && !in->mem.vsib) {
             out[n].addr = address_of(&in->mem, before, fs, gs);
             out[n++].len = p->size;

@@ -341,7 +341,7 @@ int ip_ls_fork(struct ip_ls *l) {
     /* It went by way of the stack (native_asm.S), and a program may read what lies there before it writes it.  Where
      * T's stack does not reach so far yet there is nothing to read. */
     ls_copy(l->n_pid, l->t_pid, l->t.gpr[IP_RSP] - NATIVE_BELOW, NATIVE_BYTES);
-    return 0;
+    return ls_get_vector(l, l->n_pid, l->x_n); /* xsave_size */
 }
 
 int64_t ip_ls_syscall(struct ip_ls *l, int64_t nr, const uint64_t args[6]) {

@@ -88,6 +88,10 @@ def test_written_memory():
     assert writes("6488042510000000") == [(0x5010, 1)]  # mov fs:[0x10], al
     assert writes("f3a5") == [(0x9000, 16)]  # rep movsd
     assert writes("8b03") == []  # mov eax, [rbx]
+    assert writes("0fae442408") == [(0x8008, 512)]  # fxsave [rsp+8]
+    assert writes("0fae6340") == [(0x140, 0)]  # xsave [rbx+0x40]: as much as the CPU has
+    assert writes("0fc7642440") == [(0x8040, 0)]  # xsavec [rsp+0x40]
+    assert writes("480fae7308") == [(0x108, 0)]  # xsaveopt64 [rbx+8]
     regs.rflags = 0x400
     assert writes("f3aa") == [(0x9000 - 3, 4)]  # rep stosb, downwards
 
