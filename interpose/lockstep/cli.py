@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SAME, DIFFERENT, NOT_FOLLOWED = 0, 1, 2
+_NOT_STARTED = (126, 127)
 _FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP)
 
 
@@ -38,8 +39,8 @@ def status_text(code: int | None) -> str:
     """How the program ended."""
     if code is None:
         return "the program has ended"
-    if code > 128:
-        return f"the program died by signal {code - 128}"
+    if code < 0:
+        return f"the program died by signal {-code}"
     return f"the program ended with exit code {code}"
 
 
@@ -76,18 +77,20 @@ def judge(pair: Pair, event: int) -> int:
 
 def follow(pair: Pair) -> int:
     """The whole run; the exit code."""
-    wanted = pair.options
+    wanted, started = pair.options, False
     try:
         pair.start()
+        started = True
         if wanted.skip_until is not None:
             pair.run_to(resolve_place(pair, wanted.skip_until))
         pair.fork()
         return judge(pair, pair.run())
     except Ended:
         code = pair.finish(kill=False)
-        if pair.options.skip_until is not None:
+        if started:
             say("the program ended before it came to the place given by --skip-until")
-        return code if code else NOT_FOLLOWED
+            return NOT_FOLLOWED
+        return code if code in _NOT_STARTED else NOT_FOLLOWED
     except CannotFollowError as reason:
         pair.finish(kill=True)
         say(f"after {pair.state.steps:,} steps without difference: {reason}; it cannot be followed")

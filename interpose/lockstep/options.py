@@ -38,7 +38,8 @@ A step is a guest instruction.
     --pin=yes|no                 keep both on one CPU, which is faster        [yes]
 
 Other options are those of interpose; --tool=none is the default here, and -q.
-Exit code: 0 no difference, 1 a difference, 2 the program could not be followed to its end.
+Exit code: 0 no difference, 1 a difference, 2 the program could not be followed to its end,
+126 and 127 as for every run.
 """
 
 

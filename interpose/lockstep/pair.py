@@ -182,7 +182,10 @@ class Pair:
             raise self.broken()
 
     def finish(self, *, kill: bool) -> int | None:
-        """End N; T is killed or goes on alone to its end. T's wait status as a shell would give it."""
+        """End N; T is killed or goes on alone to its end.
+
+        :returns: T's exit code, or the negative number of the signal that ended it; None if nobody knows.
+        """
         state = self.state
         if state.t_pid == 0:
             return None
@@ -194,8 +197,7 @@ class Pair:
                 status = os.waitpid(state.t_pid, 0)[1]
             except ChildProcessError:
                 return None
-        code = os.waitstatus_to_exitcode(status)
-        return code if code >= 0 else 128 - code
+        return os.waitstatus_to_exitcode(status)
 
     # -- what the mirror does to N -----------------------------------------------------------------
 

@@ -149,6 +149,21 @@ def test_freestanding_program(compile_guest, every_block):
     assert "exit code 3" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("script", "end"), [("exit 255", "ended with exit code 255"), ("kill -9 $$", "died by signal 9")]
+)
+def test_how_the_program_ended(script, end):
+    done = run(LOCKSTEP, "--every-block=yes", "--start-at=1000000000", "sh", "-c", script)
+    assert done.returncode == 0, done.stderr
+    assert f"no difference; the program {end}" in done.stderr
+
+
+def test_no_difference_is_told_of_a_program_that_ends_before_it_is_followed():
+    done = run(LOCKSTEP, "--skip-until=0x1234", "sh", "-c", "exit 1")
+    assert done.returncode == 2, done.stderr
+    assert "ended before it came to the place" in done.stderr
+
+
 def test_dynamic_program_from_its_first_instruction():
     done = run(LOCKSTEP, "--stop-at=20000", "true")
     assert done.returncode == 0, done.stderr
