@@ -200,7 +200,7 @@ int ip_ls_adopt(struct ip_ls *l, int whole) {
         if (l->n_frames && l->t.gpr[IP_RSP] < l->n.gpr[IP_RSP]) l->signals += l->n_frames;
         copy_frames(l, l->n_frames);
         if (ls_get_vector(l, l->t_pid, l->x_t) || ls_set_n_vector(l, l->x_t)) return -1;
-        ls_copy(l->n_pid, l->t_pid, l->t.gpr[IP_RSP], 8); /* a return address that T pushed */
+        ls_copy(l->n_pid, l->t_pid, l->t.gpr[IP_RSP], 16); /* what T pushed: guest_call.c */
     }
     if (ls_set(l, l->n_pid, &r)) return -1;
     return ls_get_n(l);

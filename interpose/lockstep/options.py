@@ -32,6 +32,8 @@ A step is a guest instruction.
     --every-block=no|yes         translate whole blocks; compare at their ends [no]
     --vector-every=<n>           compare vector and x87 registers every n steps, and after each instruction
                                  that writes some; 0: only then               [1000]
+    --memory-every=<n>           compare all memory that the program can write every n steps, not only what
+                                 instructions wrote; 0: never                 [0]
     --undefined-flags=no|yes     compare flags that an instruction leaves undefined, too [no]
     --poke=<step>:<reg>=<value>  at this step, give a register of the translation another value (shows
                                  what a difference looks like)
@@ -54,6 +56,7 @@ class Options:
     skip_until: str | None = None
     every_block: bool = False
     vector_every: int = 1000
+    memory_every: int = 0
     undefined_flags: bool = False
     pin: bool = True
     poke: tuple[int, int, int] | None = None
@@ -104,6 +107,7 @@ _OWN = {
     "--skip-until": ("skip_until", _place),
     "--every-block": ("every_block", _yes_no),
     "--vector-every": ("vector_every", _number),
+    "--memory-every": ("memory_every", _number),
     "--undefined-flags": ("undefined_flags", _yes_no),
     "--pin": ("pin", _yes_no),
     "--poke": ("poke", _poke),

@@ -67,7 +67,7 @@ class Pair:
         self.options = options
         self.state: Any = ffi.new("struct ip_ls *")
         self.state.start_at = options.start_at
-        self.state.stop_at = options.stop_at
+        self.state.stop_at = self._next_stop()
         self.state.vector_every = options.vector_every
         self.state.keep_undefined = options.undefined_flags
         core = options.engine.core
@@ -151,6 +151,12 @@ class Pair:
             event = lib.ip_ls_run(self.state)
             if event == lib.IP_LS_ERROR:
                 raise self.broken()
+            if event == lib.IP_LS_LIMIT and self.options.memory_every:
+                if self._memory_differs():
+                    return lib.IP_LS_DIFFER
+                if self.state.steps < self.options.stop_at:
+                    self.state.stop_at = self._next_stop()
+                    continue
             if event == lib.IP_LS_SYSCALL:
                 if self.state.t_ended:
                     # In a call: an exit, an exec, or a signal that it sent itself.
@@ -163,6 +169,30 @@ class Pair:
                 self._check(lib.ip_ls_adopt(self.state, 1))
             else:
                 return event
+
+    def _next_stop(self) -> int:
+        """The step before which the processes go on by themselves."""
+        steps, every, last = self.state.steps, self.options.memory_every, self.options.stop_at
+        return min(max(steps, self.options.start_at) + every, last) if every else last
+
+    def _memory_differs(self) -> bool:
+        """Compare all that the program can write; where the first difference is goes into the state."""
+        for region in self.regions(self.t_pid):
+            for at in range(region.start, region.end if region.writable else region.start, _CHUNK):
+                size = min(region.end - at, _CHUNK)
+                got, expected = self.translated.read(at, size), self.native.read(at, size)
+                if got == expected:
+                    continue
+                offset = next(
+                    (i for i, (a, b) in enumerate(zip(got, expected, strict=False)) if a != b),
+                    min(len(got), len(expected)),
+                )
+                self.state.differ |= lib.IP_LS_D_MEMORY
+                self.state.differ_addr = at + offset
+                for field, data in ((self.state.differ_t, got), (self.state.differ_n, expected)):
+                    ffi.memmove(field, data[offset : offset + 16].ljust(16, b"\0"), 16)
+                return True
+        return False
 
     def _call(self) -> None:
         state = self.state
@@ -254,7 +284,8 @@ class Pair:
         return [
             region
             for region in regions(pid)
-            if lib.IP_CLIENT_LO <= region.start < end or region.start < lib.IP_CACHE_BASE
+            if (lib.IP_CLIENT_LO <= region.start < end or region.start < lib.IP_CACHE_BASE)
+            and not lib.IP_OWN_BASE <= region.start < lib.IP_OWN_END
         ]
 
     def mapping_end(self, at: int) -> int:

@@ -171,6 +171,35 @@ def test_dynamic_program_from_its_first_instruction():
     assert "stopped as asked" in done.stderr
 
 
+SHARED = r"""
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+    volatile char *map = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (fork() == 0) {
+        map[1000] = 7;
+        _exit(0);
+    }
+    wait(0);
+    for (volatile int i = 0; i < 1000; i++) continue;
+    return 0;
+}
+"""
+
+
+def test_memory_that_nothing_reads(compile_guest):
+    program = compile_guest("shared", SHARED)
+    words = [LOCKSTEP, "--skip-until=main", "--every-block=yes"]
+    assert run(*words, program).returncode == 0
+    done = run(*words, "--memory-every=100", program)
+    assert done.returncode == 1, done.stderr
+    shown = re.search(r"memory at 0x\w+3e8 +expected (.*)\n.* got +(.*)\n", done.stderr)
+    assert shown, done.stderr
+    assert shown[1].split() == ["00"] * 16
+    assert shown[2].split() == ["07"] + ["00"] * 15
+
+
 def test_dynamic_program_by_blocks():
     done = run(LOCKSTEP, "--every-block=yes", "true")
     assert done.returncode == 0, done.stderr
@@ -181,7 +210,7 @@ def test_dynamic_program_by_blocks():
 @pytest.mark.parametrize("tool", ["none", "memcheck"])
 def test_everything_that_differs_by_nature(compile_guest, tool):
     program = compile_guest("world", WORLD)
-    words = ["--skip-until=main", "--every-block=yes", f"--tool={tool}", program]
+    words = ["--skip-until=main", "--every-block=yes", "--memory-every=500", f"--tool={tool}", program]
     done = run(LOCKSTEP, *words)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "2 1 hello 4 1 0 1\n"
