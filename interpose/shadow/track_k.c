@@ -33,12 +33,22 @@ static void binary(struct tk *t, char op, unsigned bits) {
         u = (ua & ub) | (ua & b) | (ub & a);
     else if (op == '|')
         u = (ua & ub) | (ua & ~b) | (ub & ~a);
-    else if (op == '+')
-        u = tk_left(ua | ub);
     else
         u = ua | ub;
     if (t->in->ops[1].reg == t->in->ops[2].reg && (op == '^' || op == 'n')) u = 0;
     tk_set_k(t, t->in->ops[0].reg, bits >= 64 ? u : u & ((1ull << bits) - 1));
+}
+
+static void add(struct tk *t, unsigned bits) {
+    const tkval none = {0, 0};
+    unsigned n = bits / 8;
+    tkval a = {get_v(t, 1) & tk_mask(n), get_u(t, 1, bits)}, b = {get_v(t, 2) & tk_mask(n), get_u(t, 2, bits)};
+    u64 u;
+    if (t->in->ops[1].reg == t->in->ops[2].reg)
+        tk_fl_double(a, none, n, &u);
+    else
+        tk_fl_add(a, b, none, n, &u);
+    tk_set_k(t, t->in->ops[0].reg, u);
 }
 
 /* kortest: ZF = all zero, CF = all one; ktest: of a & b and ~a & b. */
@@ -66,8 +76,7 @@ static void shift(struct tk *t, bool left, unsigned bits) {
 }
 
 static void unpack(struct tk *t, unsigned half) {
-    u64 m = (1ull << half) - 1;
-    tk_set_k(t, t->in->ops[0].reg, get_u(t, 1, 64) << half | (get_u(t, 2, 64) & m));
+    tk_set_k(t, t->in->ops[0].reg, get_u(t, 1, half) << half | get_u(t, 2, half));
 }
 
 #define SIZES(name, call)                                                                                              \
@@ -90,7 +99,7 @@ bool tk_kmask(struct tk *t) {
 #define XOR(n) binary(t, '^', n)
         SIZES(KXOR, XOR)
         SIZES(KXNOR, XOR)
-#define ADD(n) binary(t, '+', n)
+#define ADD(n) add(t, n)
         SIZES(KADD, ADD)
         SIZES(KNOT, MOVE)
 #define ORTEST(n) test(t, true, n)

@@ -76,7 +76,16 @@ def run(sh: Any, lines: list[str], where: Path) -> tuple[list[str], dict[str, tu
 
 # The percentage of marked bits that may never change: what is more has become coarser.  Undefined shift
 # counts weigh more in MMX registers, which are short.
-PRECISION = {"integer": 35, "vector": 35, "masked": 2, "merged": 12, "x87": 15, "mmx": 40, "fp16": 45}
+PRECISION = {
+    "integer": 35,
+    "vector": 35,
+    "masked": 2,
+    "merged": 12,
+    "opmask": 1,
+    "x87": 15,
+    "mmx": 40,
+    "fp16": 45,
+}
 NEEDS = {"fp16": "avx512_fp16"}
 RARE = {"movdiri"}  # instructions with a flag of their name that CPUs with AVX-512 may lack
 
