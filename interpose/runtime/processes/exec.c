@@ -153,10 +153,10 @@ static void tell_failed(struct tstate *ts, long result) {
 
 static bool odd_flags(const struct exec_args *x, const char *path) {
     struct statx st;
-    if (x->flags & AT_SYMLINK_NOFOLLOW)
-        return sys5(__NR_statx, AT_FDCWD, (long)path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, (long)&st) != 0 ||
-               (st.stx_mode & S_IFMT) == S_IFLNK;
-    return x->flags & ~AT_EMPTY_PATH;
+    if (x->flags & ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW)) return true;
+    if (!(x->flags & AT_SYMLINK_NOFOLLOW)) return false;
+    return sys5(__NR_statx, AT_FDCWD, (long)path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, (long)&st) != 0 ||
+           (st.stx_mode & S_IFMT) == S_IFLNK;
 }
 
 static bool executable(const char *path) {

@@ -153,6 +153,7 @@ static void fails(void) {
     char *too_long[] = {"true", big, NULL};
     printf("one long argument: %d %s\n", execve("/bin/true", too_long, empty_env), strerror(errno));
     printf("bad flags: %ld %s\n", syscall(SYS_execveat, AT_FDCWD, "/bin/true", argv, empty_env, 0x8000), strerror(errno));
+    printf("bad flags, no link: %ld %s\n", syscall(SYS_execveat, AT_FDCWD, "/bin/true", argv, empty_env, 0x8000 | AT_SYMLINK_NOFOLLOW), strerror(errno));
     printf("bad folder: %ld %s\n", syscall(SYS_execveat, 77, "true", argv, empty_env, 0), strerror(errno));
     printf("link not followed: %ld %s\n", syscall(SYS_execveat, AT_FDCWD, "link", argv, empty_env, AT_SYMLINK_NOFOLLOW), strerror(errno));
     /* The program goes on: threads, handlers, descriptors are as before. */
