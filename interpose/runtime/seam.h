@@ -57,6 +57,9 @@ bool rt_trap_flag_was_loaded(struct tstate *ts);
 
 /* The selector of SS, as the guest sees it (far.c). */
 u16 rt_ss(struct tstate *ts);
+/* Loads the segments of a frame that rt_sigreturn has gone back to ts->pc with, as the kernel does last: by an iret,
+ * whose fault is the program's there. */
+void rt_segments_returned(struct tstate *ts, u16 cs, u16 ss);
 
 /* ---- system calls */
 /* Execute the system call in ts (rax = number); sets rax, rcx, r11, ts->pc. */

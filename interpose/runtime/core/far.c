@@ -89,8 +89,10 @@ static void set_sp(struct tstate *ts, u64 sp) {
 
 /* ---- selectors -------------------------------------------------------------------------------------------- */
 
-/* May control go to this code segment by a far transfer?  If not, the fault has been raised. */
-static bool code_segment(struct tstate *ts, u64 selector, bool back) {
+#define AT "far transfer at"
+
+/* May control go to this code segment (by: how)?  If not, the fault has been raised. */
+static bool code_segment(struct tstate *ts, u64 selector, bool back, const char *by) {
     u32 rights = 0;
     bool known;
     selector &= 0xffff;
@@ -104,8 +106,8 @@ static bool code_segment(struct tstate *ts, u64 selector, bool back) {
         return false;
     }
     if (!(rights & 1u << 21))
-        rt_die("the program goes to 32-bit code (selector 0x%lx, far transfer at 0x%lx), which is not supported",
-               selector, ts->pc);
+        rt_die("the program goes to 32-bit code (selector 0x%lx, %s 0x%lx), which is not supported", selector, by,
+               rt_pc(ts->pc));
     return true;
 }
 
@@ -156,7 +158,7 @@ static void jump_or_call(struct tstate *ts, const struct ip_insn *in, bool call)
     if (!get_pointer(ts, &in->mem, offset, pointer)) return;
     memcpy(&target, pointer, offset);
     memcpy(&selector, pointer + offset, 2);
-    if (!code_segment(ts, selector, false)) return;
+    if (!code_segment(ts, selector, false, AT)) return;
     if (call) {
         u64 words[2] = {ts->pc + in->len, 0};
         __asm__("mov %%cs, %0" : "=r"(here));
@@ -217,7 +219,7 @@ static void far_return(struct tstate *ts, const struct ip_insn *in) {
     if (rt_cpu()->outer_first && (w[IRET_CS] & 3) != 3 && !NULL_SELECTOR(w[IRET_CS]) &&
         !get_word(ts, &outer, ts->gpr[IP_RSP] + 3ull * in->opsize, in->opsize, true))
         return;
-    if (!code_segment(ts, w[IRET_CS], true)) return;
+    if (!code_segment(ts, w[IRET_CS], true, AT)) return;
     if (!rt_canonical(w[IRET_IP])) {
         general_protection(ts, 0);
         return;
@@ -237,7 +239,7 @@ static void interrupt_return(struct tstate *ts, const struct ip_insn *in) {
         general_protection(ts, 0);
         return;
     }
-    if (!pop(ts, w, order, first, in->opsize) || !code_segment(ts, w[IRET_CS], true)) return;
+    if (!pop(ts, w, order, first, in->opsize) || !code_segment(ts, w[IRET_CS], true, AT)) return;
     if (!pop(ts, w, order + first, 5 - first, in->opsize)) return;
     if (!load_ss(ts, w[IRET_SS])) return;
     if (!rt_canonical(w[IRET_IP])) {
@@ -250,6 +252,12 @@ static void interrupt_return(struct tstate *ts, const struct ip_insn *in) {
     rt_trap_flag_load(ts, (flags & FL_TF) != 0);
     set_sp(ts, w[IRET_SP]);
     ts->pc = w[IRET_IP];
+}
+
+void rt_segments_returned(struct tstate *ts, u16 cs, u16 ss) {
+    u16 own;
+    __asm__("mov %%cs, %0" : "=r"(own));
+    if (cs == own || code_segment(ts, cs, true, "rt_sigreturn to")) (void)load_ss(ts, ss);
 }
 
 /* ---- SS, FS and GS -------------------------------------------------------------------------------------------- */

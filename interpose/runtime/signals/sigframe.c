@@ -344,7 +344,8 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     ts->rflags = (ts->rflags & ~FIX_FLAGS) | (mc->flags & FIX_FLAGS & ~FL_TF);
     rt_th(ts)->trap_flag = (mc->flags & FL_TF) != 0;
     sig_priv(ts)->step_armed = 0;
-    if ((uc.flags & UC_STRICT_RESTORE_SS) && rt_load_ss(mc->ss | 3u) == 0) rt_th(ts)->ss = mc->ss | 3u;
+    bool strict = (uc.flags & UC_STRICT_RESTORE_SS) != 0;
+    if (strict && rt_load_ss(mc->ss | 3u) == 0) rt_th(ts)->ss = mc->ss | 3u;
     rt_trace(ts)->orig_rax = ~0ull; /* this call has no result */
     ts->pc = rt_key(mc->ip);
     if (rt.flags & IP_C_SHADOW) {
@@ -370,6 +371,9 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     sig_apply_mask(th);
     if (th->debug_aside[0]) rt_debug_returned(ts);
     /* The kernel comes to the extended state last: its signal finds the other registers as the frame has them. */
-    if (!whole) rt_signal_raise(ts, SIG_SEGV, SIC_KERNEL, 0);
+    if (!whole)
+        rt_signal_raise(ts, SIG_SEGV, SIC_KERNEL, 0);
+    else
+        rt_segments_returned(ts, mc->cs | 3u, strict ? mc->ss | 3u : rt_ss(ts));
     return RT_NO_RESULT;
 }
