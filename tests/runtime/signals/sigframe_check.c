@@ -53,9 +53,7 @@ u16 rt_ss(struct tstate *ts) {
     __asm__("mov %%ss, %0" : "=r"(ss));
     return ss;
 }
-void rt_segments_returned(struct tstate *ts, u16 cs, u16 ss) {
-    (void)ts, (void)cs, (void)ss;
-}
+void rt_segments_returned(struct tstate *ts, u16 cs, u16 ss) { (void)ts, (void)cs, (void)ss; }
 
 long rt_load_ss(u32 selector) {
     __asm__ volatile("mov %0, %%ss" : : "r"(selector));
