@@ -13,6 +13,7 @@ from interpose.procmaps import regions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from interpose.lockstep.options import Options
@@ -177,22 +178,26 @@ class Pair:
 
     def _memory_differs(self) -> bool:
         """Compare all that the program can write; where the first difference is goes into the state."""
+        for at, got, expected in self._different_memory():
+            offset = next(
+                (i for i, (a, b) in enumerate(zip(got, expected, strict=False)) if a != b),
+                min(len(got), len(expected)),
+            )
+            self.state.differ |= lib.IP_LS_D_MEMORY
+            self.state.differ_addr = at + offset
+            for field, data in ((self.state.differ_t, got), (self.state.differ_n, expected)):
+                ffi.memmove(field, data[offset : offset + 16].ljust(16, b"\0"), 16)
+            return True
+        return False
+
+    def _different_memory(self) -> Iterator[tuple[int, bytes, bytes]]:
+        """Pieces of what the program can write that differ: the address, T's bytes and N's."""
         for region in self.regions(self.t_pid):
             for at in range(region.start, region.end if region.writable else region.start, _CHUNK):
                 size = min(region.end - at, _CHUNK)
-                got, expected = self.translated.read(at, size), self.native.read(at, size)
-                if got == expected:
-                    continue
-                offset = next(
-                    (i for i, (a, b) in enumerate(zip(got, expected, strict=False)) if a != b),
-                    min(len(got), len(expected)),
-                )
-                self.state.differ |= lib.IP_LS_D_MEMORY
-                self.state.differ_addr = at + offset
-                for field, data in ((self.state.differ_t, got), (self.state.differ_n, expected)):
-                    ffi.memmove(field, data[offset : offset + 16].ljust(16, b"\0"), 16)
-                return True
-        return False
+                translated, native = self.translated.read(at, size), self.native.read(at, size)
+                if translated != native:
+                    yield at, translated, native
 
     def _call(self) -> None:
         state = self.state
@@ -267,15 +272,8 @@ class Pair:
 
     def copy_all(self) -> None:
         """Everything that T may have written to."""
-        for region in self.regions(self.t_pid):
-            at = region.start if region.writable else region.end
-            while at < region.end:
-                data = self.translated.read(at, min(region.end - at, _CHUNK))
-                if not data:
-                    break
-                if data != self.native.read(at, len(data)):
-                    self.native.write(at, data)
-                at += len(data)
+        for at, data, _ in self._different_memory():
+            self.native.write(at, data)
 
     def regions(self, pid: int) -> list[Region]:
         """The guest's mappings."""
