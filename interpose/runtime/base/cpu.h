@@ -27,4 +27,11 @@ struct rt_cpu {
 };
 
 const struct rt_cpu *rt_cpu(void);
+
+/* The selector of CS, which is the guest's, too. */
+static inline u16 rt_cs(void) {
+    u16 cs;
+    __asm__("mov %%cs, %0" : "=r"(cs));
+    return cs;
+}
 #endif

@@ -89,7 +89,7 @@ static void set_sp(struct tstate *ts, u64 sp) {
 
 /* ---- selectors -------------------------------------------------------------------------------------------- */
 
-#define AT "far transfer at"
+#define FAR_TRANSFER "far transfer at"
 
 /* May control go to this code segment (by: how)?  If not, the fault has been raised. */
 static bool code_segment(struct tstate *ts, u64 selector, bool back, const char *by) {
@@ -154,15 +154,13 @@ static void jump_or_call(struct tstate *ts, const struct ip_insn *in, bool call)
     u32 size = in->opsize, offset = size == 8 && is_amd() ? 4 : size;
     u64 sp = ts->gpr[IP_RSP], target = 0;
     u8 pointer[10];
-    u16 selector, here;
+    u16 selector;
     if (!get_pointer(ts, &in->mem, offset, pointer)) return;
     memcpy(&target, pointer, offset);
     memcpy(&selector, pointer + offset, 2);
-    if (!code_segment(ts, selector, false, AT)) return;
+    if (!code_segment(ts, selector, false, FAR_TRANSFER)) return;
     if (call) {
-        u64 words[2] = {ts->pc + in->len, 0};
-        __asm__("mov %%cs, %0" : "=r"(here));
-        words[1] = here;
+        u64 words[2] = {ts->pc + in->len, rt_cs()};
         if (!put(ts, sp - size, &words[1], size, true) || !put(ts, sp - 2 * size, &words[0], size, true)) return;
     }
     if (!rt_canonical(target)) {
@@ -219,7 +217,7 @@ static void far_return(struct tstate *ts, const struct ip_insn *in) {
     if (rt_cpu()->outer_first && (w[IRET_CS] & 3) != 3 && !NULL_SELECTOR(w[IRET_CS]) &&
         !get_word(ts, &outer, ts->gpr[IP_RSP] + 3ull * in->opsize, in->opsize, true))
         return;
-    if (!code_segment(ts, w[IRET_CS], true, AT)) return;
+    if (!code_segment(ts, w[IRET_CS], true, FAR_TRANSFER)) return;
     if (!rt_canonical(w[IRET_IP])) {
         general_protection(ts, 0);
         return;
@@ -239,7 +237,7 @@ static void interrupt_return(struct tstate *ts, const struct ip_insn *in) {
         general_protection(ts, 0);
         return;
     }
-    if (!pop(ts, w, order, first, in->opsize) || !code_segment(ts, w[IRET_CS], true, AT)) return;
+    if (!pop(ts, w, order, first, in->opsize) || !code_segment(ts, w[IRET_CS], true, FAR_TRANSFER)) return;
     if (!pop(ts, w, order + first, 5 - first, in->opsize)) return;
     if (!load_ss(ts, w[IRET_SS])) return;
     if (!rt_canonical(w[IRET_IP])) {
@@ -255,9 +253,7 @@ static void interrupt_return(struct tstate *ts, const struct ip_insn *in) {
 }
 
 void rt_segments_returned(struct tstate *ts, u16 cs, u16 ss) {
-    u16 own;
-    __asm__("mov %%cs, %0" : "=r"(own));
-    if (cs == own || code_segment(ts, cs, true, "rt_sigreturn to")) (void)load_ss(ts, ss);
+    if (cs == rt_cs() || code_segment(ts, cs, true, "rt_sigreturn to")) (void)load_ss(ts, ss);
 }
 
 /* ---- SS, FS and GS -------------------------------------------------------------------------------------------- */

@@ -77,8 +77,7 @@ static void show(struct tstate *ts, struct ip_debug_state *d, u64 pc, u64 call) 
     d->orig_rax = call;
     d->origins = rt_th(ts)->origin_tags;
     u16 sel;
-    __asm__("mov %%cs, %0" : "=r"(sel));
-    d->selectors[0] = sel;
+    d->selectors[0] = rt_cs();
     d->selectors[1] = rt_ss(ts);
     __asm__("mov %%ds, %0" : "=r"(sel));
     d->selectors[2] = sel;

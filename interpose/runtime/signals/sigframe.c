@@ -166,7 +166,7 @@ static void fill_context(struct tstate *ts, struct sig_context *mc, u64 fpstate,
         .oldmask = mask,
         .fpstate = fpstate,
     };
-    __asm__("mov %%cs, %0" : "=r"(mc->cs));
+    mc->cs = rt_cs();
     mc->ss = rt_ss(ts);
 }
 
