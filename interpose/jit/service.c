@@ -567,7 +567,7 @@ void ip_code_written(uint64_t addr, uint64_t len) {
     unlock();
 }
 
-/* As the runtime kicks its threads (runtime/signals/signal.c, send_kick). */
+/* As the runtime kicks its threads (runtime/signals/signal.c, sig_kick). */
 int ip_kick(int pid, int tid) {
     siginfo_t info = {.si_signo = SIGTRAP, .si_code = IP_KICK_CODE};
     info.si_pid = pid;

@@ -1,6 +1,5 @@
-/* Inside of the signal layer: signal.c (host side), sigaction.c (what the guest
- * asked for), sigframe.c (the guest's frames), and what thread.c and process.c
- * need of them.
+/* Inside of the signal layer: signal.c (host side), sigdeliver.c (the guest's), sigend.c (threads at the process's
+ * end), sigaction.c (what the guest asked for), sigframe.c (its frames), and what thread.c and process.c need of them.
  */
 #ifndef INTERPOSE_SIG_H
 #define INTERPOSE_SIG_H
@@ -138,6 +137,14 @@ long sig_kernel_action(int sig, const struct sig_action *act, struct sig_action 
 /* All signals blocked: does the kernel take an alternate stack of this size?  For a call that the kernel judges
  * by it, it stays until the next, of th->sigstack_size. */
 long sig_host_altstack(struct rt_thread *th, u64 size);
+/* The first process of a PID namespace gets no signals for which it has no handler, pid_namespaces(7); its
+ * own faults do end it. */
+bool sig_is_spared(struct tstate *ts, const struct sig_action *act);
+bool sig_never_comes(struct tstate *ts, int sig);
+/* Does the kernel end the process as such a signal is sent, to it (0) or a thread of it?  It has no handler, and that
+ * thread, or the first one, which the kernel takes before others, does not block it (complete_signal).  With our
+ * handler the kernel only wakes the thread. */
+bool sig_would_end(struct tstate *ts, int sig, u32 tid);
 
 /* ---- signal.c ------------------------------------------------------------------ */
 /* Kernel mask := the guest's, unless a signal is recorded. */
@@ -146,26 +153,11 @@ void sig_apply_mask(struct rt_thread *th);
 void sig_block_everything(void);
 void sig_unblock_everything(struct rt_thread *th);
 void sig_kernel_mask(u64 mask);
-/* Before a report that ends the process: every other thread leaves guest code
- * and stays out of it.  One caller wins; the others never return. */
-void sig_stop_others(struct tstate *ts);
-/* The process ends, by another thread: this one parks when it goes back to guest code. */
-bool sig_is_ending(struct tstate *ts);
-/* sigaction.c: the first process of a PID namespace gets no signals for which it has no handler, pid_namespaces(7); its
- * own faults do end it. */
-bool sig_is_spared(struct tstate *ts, const struct sig_action *act);
-bool sig_never_comes(struct tstate *ts, int sig);
-/* Does the kernel end the process as such a signal is sent, to it (0) or a thread of it?  It has no handler, and that
- * thread, or the first one, which the kernel takes before others, does not block it (complete_signal).  With our
- * handler the kernel only wakes the thread. */
-bool sig_would_end(struct tstate *ts, int sig, u32 tid);
-void sig_await_end(struct tstate *ts); /* sigwait.c: such a one was sent; nothing of the program's runs any more */
-/* A fork or an exec happens before the process begins to end, or never: a child must not be the copy of a process
- * whose libraries give their memory back, and the new image must not get the signal that stops threads.  False: the
- * process ends.  True: sig_admit_end is due, where the call comes back. */
-bool sig_hold_off_end(struct tstate *ts);
-void sig_admit_end(struct tstate *ts);
-void sig_after_fork(struct tstate *ts);
+/* Something waits for rt_signal_deliver. */
+bool sig_deliverable(struct tstate *ts);
+/* Raw: have a thread come back from guest code, or from a call. */
+void sig_kick(struct rt_thread *th);
+#define SIG_PF_WRITE 2 /* page-fault error code: a store */
 
 /* The ways into the kernel, syscall_asm.S. */
 struct sig_kernel_entry {
@@ -174,6 +166,21 @@ struct sig_kernel_entry {
 };
 /* That of ip; the first one where it is none of them. */
 const struct sig_kernel_entry *sig_kernel_entry(u64 ip);
+
+/* ---- sigend.c ------------------------------------------------------------------ */
+/* Before a report that ends the process: every other thread leaves guest code
+ * and stays out of it.  One caller wins; the others never return. */
+void sig_stop_others(struct tstate *ts);
+/* Of a process that ends: true for the thread that runs its final calls, no other one returns. */
+bool sig_park_at_end(struct tstate *ts);
+/* The process ends, by another thread: this one parks when it goes back to guest code. */
+bool sig_is_ending(struct tstate *ts);
+/* A fork or an exec happens before the process begins to end, or never: a child must not be the copy of a process
+ * whose libraries give their memory back, and the new image must not get the signal that stops threads.  False: the
+ * process ends.  True: sig_admit_end is due, where the call comes back. */
+bool sig_hold_off_end(struct tstate *ts);
+void sig_admit_end(struct tstate *ts);
+void sig_after_fork(struct tstate *ts);
 
 /* ---- sigrep.c ------------------------------------------------------------------- */
 /* About to step a repeated string instruction: all its elements but the last. */
@@ -201,8 +208,13 @@ void sig_trap_flag_count(struct tstate *ts, bool executed);
 static inline u32 sig_sync_index(int sig) {
     return sig == SIG_ILL ? 0 : sig == SIG_TRAP ? 1 : sig == SIG_BUS ? 2 : sig == SIG_FPE ? 3 : 4;
 }
+/* To where it came from; but another thread may not block it in the kernel, so what was sent to a process of several
+ * threads goes to this one. */
+bool sig_requeue(struct tstate *ts, const struct sig_info *info);
 /* With the guest's mask in the kernel: what was kept aside because of it, for an exec. */
 void sig_give_back(struct tstate *ts);
+/* A signal was sent that ends the process (sig_would_end); nothing of the program's runs any more. */
+void sig_await_end(struct tstate *ts);
 /* rt_kernel between the two, where needed. */
 long sig_wait_here(struct tstate *ts, long nr, const u64 args[6]);
 static inline bool sig_must_hold(struct tstate *ts) { return rt_th(ts)->sigmask & SIG_SYNC; }

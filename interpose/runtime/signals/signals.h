@@ -4,7 +4,7 @@
 
 #include "runtime/seam.h"
 
-/* ---- signal.c, sigaction.c, sigframe.c, sigwait.c --------------------------------- */
+/* ---- signal.c, sigdeliver.c, sigaction.c, sigframe.c, sigwait.c --------------------------------- */
 void rt_signal_init(struct tstate *ts);
 void rt_signal_thread_init(struct tstate *ts);
 /* SIGSYS instead of a system call of the guest: si_code, si_syscall, si_errno, si_arch, si_call_addr. */

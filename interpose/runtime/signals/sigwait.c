@@ -19,18 +19,19 @@
 #include "runtime/syscalls/syscall.h"
 #include "runtime/ptrace/ptrace.h"
 
-/* To where it came from; but another thread may not block it in the kernel, so
- * what was sent to a process of several threads goes to this one. */
-static void requeue(struct tstate *ts, u64 which) {
-    struct sig_priv *p = sig_priv(ts);
+bool sig_requeue(struct tstate *ts, const struct sig_info *info) {
     u32 pid = rt_th(ts)->pid, tid = rt_th(ts)->tid;
-    bool alone = which && thread_is_last(ts);
+    bool to_process = info->code != SIC_TKILL && thread_is_last(ts);
+    return (to_process ? sys3(__NR_rt_sigqueueinfo, pid, info->signo, (long)info)
+                       : sys4(__NR_rt_tgsigqueueinfo, pid, tid, info->signo, (long)info)) == 0;
+}
+
+static void requeue_kept(struct tstate *ts, u64 which) {
+    struct sig_priv *p = sig_priv(ts);
     for (; which; which &= which - 1) {
         int sig = __builtin_ctzll(which) + 1;
-        const struct sig_info *info = &p->vinfo[sig_sync_index(sig)];
-        long r = alone && info->code != SIC_TKILL ? sys3(__NR_rt_sigqueueinfo, pid, sig, (long)info)
-                                                  : sys4(__NR_rt_tgsigqueueinfo, pid, tid, sig, (long)info);
-        if (r == 0) __atomic_fetch_and(&p->vpend, ~SIG_BIT(sig), __ATOMIC_RELAXED);
+        if (sig_requeue(ts, &p->vinfo[sig_sync_index(sig)]))
+            __atomic_fetch_and(&p->vpend, ~SIG_BIT(sig), __ATOMIC_RELAXED);
     }
 }
 
@@ -52,11 +53,11 @@ static long hold(struct tstate *ts, u64 *held) {
         if (r != 0) return r;
     } while (during_call(th->sigmask, sig_priv(ts)->vpend) != mask);
     *held = sig_priv(ts)->vpend & th->sigmask & mask;
-    requeue(ts, *held);
+    requeue_kept(ts, *held);
     return 0;
 }
 
-void sig_give_back(struct tstate *ts) { requeue(ts, sig_priv(ts)->vpend & rt_th(ts)->sigmask); }
+void sig_give_back(struct tstate *ts) { requeue_kept(ts, sig_priv(ts)->vpend & rt_th(ts)->sigmask); }
 
 /* Around a call that may sleep or look at pending signals: the kernel's mask is
  * really the guest's, what was kept aside because it is blocked is pending in the
