@@ -336,6 +336,9 @@ static struct new_stack shadow_new_stack(const struct tstate *ts, const struct c
     if (rq->stack_size && rq->stack > n.lo) n.lo = rq->stack;
     if (rq->stack_size) n.hi = sp;
     bool its_makers = maker >= n.lo && maker < n.hi;
+    /* Function and argument, which its maker's clone(3) has put below the stack pointer: told as invalid writes, and
+     * such leave no V bits. */
+    if (its_makers && sp < maker) rt_hook_written(sp, maker - sp < 16 ? maker - sp : 16);
     /* A process's stack without a size: how far down it goes, in what the kernel may have joined with other mappings,
      * nobody knows. */
     n.loaded = !(rq->flags & CLONE_THREAD) && !rq->stack_size && !its_makers;
