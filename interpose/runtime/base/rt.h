@@ -120,6 +120,8 @@ struct rt_thread {
     u64 came_from;         /* thread.c: RSP of who made this process, on another stack; or 0 */
     u64 found_key;         /* guest_call.c: the function asked for last */
     u64 found_at;
+    u32 rooms[9]; /* the tool: elements that bpf may write where its information points to, before it did */
+    u32 pad_rooms;
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }
 /* Does it live, and as a thread of the process: no child that is on its memory? */
