@@ -16,6 +16,7 @@ enum {
     USBDEVFS_REAPURBNDELAY = 0x4008550d,
     USBDEVFS_DISCARDURB = 0x550b,
     I2C_RDWR = 0x707,
+    I2C_SMBUS = 0x720,
     VIDIOC_G_EXT_CTRLS = 0xc0205647,
     VIDIOC_S_EXT_CTRLS = 0xc0205648,
     VIDIOC_TRY_EXT_CTRLS = 0xc0205649,
@@ -152,6 +153,36 @@ static void i2c_messages(struct call *c, u64 at, bool in) {
     }
 }
 
+/* struct i2c_smbus_ioctl_data: a transfer of a byte, a word, or a block that begins with its length. */
+static void smbus_transfer(struct call *c, u64 at, bool in) {
+    enum { QUICK, BYTE, BYTE_DATA, WORD_DATA, CALL, BLOCK_CALL = 7, LONG_BLOCK = 8, READS = 1, BLOCK = 34 };
+    static const char name[] = "ioctl(VKI_I2C_SMBUS).i2c_smbus_ioctl_data.data";
+    struct {
+        u8 way, command;
+        u32 size;
+        u64 data;
+    } of;
+    u8 length = 0;
+    if (in) {
+        call_reads(c, at, 1, "ioctl(VKI_I2C_SMBUS).i2c_smbus_ioctl_data.read_write", "");
+        call_reads(c, at + 4, 4, "ioctl(VKI_I2C_SMBUS).i2c_smbus_ioctl_data.size", "");
+        call_reads(c, at + 1, 1, "ioctl(VKI_I2C_SMBUS).i2c_smbus_ioctl_data.command", "");
+    }
+    if (!fetched(&of, at, sizeof of) || of.size == QUICK || of.size > LONG_BLOCK) return;
+    bool both = of.size == CALL || of.size == BLOCK_CALL, block = of.size > CALL;
+    bool reads = of.way == READS || both, writes = of.way != READS || both;
+    u64 n = of.size < WORD_DATA ? 1 : 2;
+    if (of.size == BYTE && writes) return; /* the command is the byte */
+    if (block && in && (writes || of.size == LONG_BLOCK)) {
+        call_reads(c, of.data, 1, name, "");
+        if (writes && fetched(&length, of.data, 1) && length < BLOCK - 1) call_reads(c, of.data + 1, length, name, "");
+    } else if (in && writes) {
+        call_reads(c, of.data, n, name, "");
+    }
+    if (in && reads) call_writes(c, of.data, block ? BLOCK : n, name, "");
+    if (!in && reads) call_defines(c->ts, of.data, block ? BLOCK : n);
+}
+
 struct ext_names {
     const char *class, *count, *error, *reserved, *controls;
     const char *id, *size, *reserved2, *data, *value;
@@ -214,6 +245,7 @@ bool ioctl_list(struct call *c, bool in) {
         return true;
     case USBDEVFS_IOCTL: usb_driver(c, at, in); return true;
     case I2C_RDWR: i2c_messages(c, at, in); return true;
+    case I2C_SMBUS: smbus_transfer(c, at, in); return true;
     case VIDIOC_G_EXT_CTRLS:
     case VIDIOC_S_EXT_CTRLS:
     case VIDIOC_TRY_EXT_CTRLS:

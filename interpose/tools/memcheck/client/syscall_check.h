@@ -47,7 +47,7 @@ void call_bpf_in(struct call *c);
 /* Also after a failure. */
 void call_bpf_out(struct call *c, long result);
 
-/* ---- ioctls.c: requests that ioctls.def has no row for ------------------------------ */
+/* ---- ioctls.c: requests that ioctls.def has no row for, or whose row leads to lists ---- */
 void call_ioctl_in(struct call *c);
 void call_ioctl_out(struct call *c);
 
