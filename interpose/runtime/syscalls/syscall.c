@@ -179,6 +179,10 @@ bool rt_returns_fd(const struct rt_syscall_info *info) {
     return n >= 3 && rt_strcmp(info->args + n - 3, "->f") == 0;
 }
 
+void rt_args_taken(const struct rt_syscall_described *d, const u64 args[6], u64 taken[6]) {
+    for (u32 i = 0; i < 6; i++) taken[i] = i < d->n && rt_arg_is_narrow(d->args[i].kind) ? (u32)args[i] : args[i];
+}
+
 u64 rt_size_value(const struct rt_size *s, const u64 args[6], long result) {
     u64 v = 1;
     switch (s->base) {
@@ -206,8 +210,10 @@ static void open_iovecs(struct tstate *ts, u64 at, u64 count) {
     }
 }
 
-static void open_outputs(struct tstate *ts, long nr, const struct rt_syscall_info *info, const u64 args[6]) {
+static void open_outputs(struct tstate *ts, long nr, const struct rt_syscall_info *info, const u64 given[6]) {
     const struct rt_syscall_described *d = rt_syscall_described(info);
+    u64 args[6];
+    rt_args_taken(d, given, args);
     if (nr == __NR_process_vm_writev && (u32)args[0] == rt.pid) open_iovecs(ts, args[3], args[4]);
     for (u32 i = 0; i < d->n; i++) {
         const struct rt_syscall_arg *a = &d->args[i];

@@ -66,6 +66,9 @@ struct rt_syscall_described {
 /* All arguments of a call of the table, which are read from its notation once. */
 const struct rt_syscall_described *rt_syscall_described(const struct rt_syscall_info *info);
 
+/* The arguments as the kernel takes them: what stands above the 32 bits of an int is none of it. */
+void rt_args_taken(const struct rt_syscall_described *d, const u64 args[6], u64 taken[6]);
+
 /* Value of a size; saturates instead of wrapping; 0 if it cannot be read. */
 u64 rt_size_value(const struct rt_size *s, const u64 args[6], long result);
 

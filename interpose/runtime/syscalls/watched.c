@@ -101,10 +101,12 @@ static void special(struct tstate *ts, long nr, const u64 args[6], bool done) {
     }
 }
 
-void rt_syscall_touched(struct tstate *ts, long nr, const u64 args[6], long result) {
+void rt_syscall_touched(struct tstate *ts, long nr, const u64 given[6], long result) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
     if (!info || !info->args) return;
     const struct rt_syscall_described *d = rt_syscall_described(info);
+    u64 args[6];
+    rt_args_taken(d, given, args);
     special(ts, nr, args, result >= 0);
     u64 moved = result > 0 ? (u64)result : 0;
     for (u32 i = 0; i < d->n; i++) {

@@ -649,15 +649,17 @@ static void check_registers(struct call *c) {
     c->parts = NULL;
 }
 
-void mc_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
+void mc_syscall_before(struct tstate *ts, long nr, const u64 given[6]) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
+    u64 args[6];
     struct call c = {ts, info, args, nr, 0, NULL};
     check_register(&c, IP_RAX, false, NUMBER_PARAM);
     if (!info) return;
+    const struct rt_syscall_described *d = rt_syscall_described(info);
+    rt_args_taken(d, given, args);
     uring_before(&c);
     if (ts->umask & 0xffff) check_registers(&c);
     if (is_no_file(nr, args) || only_asks(nr, args)) return;
-    const struct rt_syscall_described *d = rt_syscall_described(info);
     struct used_arg used;
     int before = RT_ARG_32;
     for (u32 i = 0; next_used(&c, d, i, &used); before = (int)used.is->kind, i++) {
@@ -728,10 +730,13 @@ static void failed_out(struct call *c, long result) {
     }
 }
 
-void mc_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result) {
+void mc_syscall_after(struct tstate *ts, long nr, const u64 given[6], long result) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
+    u64 args[6];
     result_defined(ts);
     if (!info) return;
+    const struct rt_syscall_described *d = rt_syscall_described(info);
+    rt_args_taken(d, given, args);
     struct call c = {ts, info, args, nr, 0, NULL};
     bool interrupted = result == -EINTR && (nr == __NR_nanosleep || nr == __NR_clock_nanosleep);
     if (result < 0 && !interrupted) {
@@ -740,7 +745,6 @@ void mc_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result
     }
     uring_after(nr, args, result);
     if (nr == __NR_io_getevents || nr == __NR_io_pgetevents) call_requests_done(ts, args[3], (u64)result);
-    const struct rt_syscall_described *d = rt_syscall_described(info);
     int before = RT_ARG_32;
     for (u32 i = 0; i < d->n; before = (int)d->args[i].kind, i++) {
         const struct rt_syscall_arg *a = &d->args[i];
