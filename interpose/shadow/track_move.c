@@ -150,12 +150,37 @@ static void extend(struct vx *x, unsigned from, unsigned to, bool sign) {
     }
 }
 
-static void pack(struct vx *x, unsigned es) { /* es: source elements; saturation: all or nothing */
+/* The number nearest to v that n bytes hold. */
+static u64 nearest(u64 v, unsigned n, unsigned how) {
+    i64 most = (i64)(tk_mask(n) >> !!(how & VX_TO_SIGNED)), least = how & VX_TO_SIGNED ? -most - 1 : 0;
+    if (!(how & VX_FROM_SIGNED)) return v > (u64)most ? (u64)most : v;
+    return (u64)((i64)v > most ? most : (i64)v < least ? least : (i64)v);
+}
+
+/* V bits of an element of es bytes that is made one of n.  Where no bit can take it past what these hold, it is cut off
+ * (as compilers do it, who mask first); else the result is between those of the least and the greatest value. */
+static u64 narrowed(tkval a, unsigned es, unsigned n, unsigned how) {
+    u64 order = how & VX_FROM_SIGNED ? 1ull << (8 * es - 1) : 0;
+    u64 least = ((a.v ^ order) & ~a.u) ^ order, greatest = ((a.v ^ order) | a.u) ^ order;
+    if (!a.u) return 0;
+    if (how & VX_FROM_SIGNED) {
+        least = tk_sext(least, es);
+        greatest = tk_sext(greatest, es);
+    }
+    u64 from = nearest(least, n, how), to = nearest(greatest, n, how);
+    return from == least && to == greatest ? a.u : tk_between(from, to);
+}
+
+static void pack(struct vx *x, unsigned es, unsigned how) { /* es: source elements */
     unsigned lane = lane_of(x), half = lane / 2, to = es / 2;
+    u8 av[64], bv[64];
+    vx_value(x, x->ia, av, x->w);
+    vx_value(x, x->ib, bv, x->w);
     for (unsigned l = 0; l < x->w; l += lane)
         for (unsigned i = 0; i < half / to; i++) {
-            vx_put(x->d + l + i * to, to, vx_get(x->a + l + i * es, es) ? ~0ull : 0);
-            vx_put(x->d + l + half + i * to, to, vx_get(x->b + l + i * es, es) ? ~0ull : 0);
+            unsigned k = l + i * es;
+            vx_put(x->d + l + i * to, to, narrowed(vx_element(av, x->a, k, es), es, to, how));
+            vx_put(x->d + l + half + i * to, to, narrowed(vx_element(bv, x->b, k, es), es, to, how));
         }
 }
 
@@ -335,15 +360,16 @@ bool vx_move(struct vx *x) {
         extend(x, p & 15, q & 15, p & 16);
         vx_write(x, w, q & 15);
         return true;
-    case V_TRUNC: { /* p source, q destination element; p & 16: saturating */
-        unsigned from = p & 15, n = op_size(x, 1);
+    case V_TRUNC: { /* p source, q destination element, and how one saturates */
+        unsigned n = op_size(x, 1), to = q & VX_SIZE, how = q & ~VX_SIZE;
         vx_read(x, 1, x->b, n);
+        vx_value(x, 1, cv, n);
         memset(x->d, 0, sizeof x->d);
-        for (unsigned i = 0; i < n / from; i++) {
-            u64 u = vx_get(x->b + i * from, from);
-            vx_put(x->d + i * q, q, p & 16 ? (u ? ~0ull : 0) : u);
+        for (unsigned i = 0; i < n / p; i++) {
+            tkval e = vx_element(cv, x->b, i * p, p);
+            vx_put(x->d + i * to, to, how ? narrowed(e, p, to, how) : e.u);
         }
-        vx_write(x, n / from * q, q); /* what is left of a register is zero, whatever the mask says of it */
+        vx_write(x, n / p * to, to); /* what is left of a register is zero, whatever the mask says of it */
         return true;
     }
     case V_PERM2SRC:
@@ -424,7 +450,7 @@ bool vx_move(struct vx *x) {
         break;
     }
     case V_PACK:
-        pack(x, p);
+        pack(x, p, q);
         p /= 2;
         break;
     case V_PSHUFB:
@@ -480,7 +506,7 @@ bool vx_moved(struct vx *x) {
     case V_PERMVAR:
     case V_PERM2SRC: break;
     case V_TRUNC:
-        if (x->r->p & 16) return false; /* of values it would be a saturation */
+        if (x->r->q & ~VX_SIZE) return false; /* of values it would be a saturation */
         break;
     default: return false;
     }

@@ -112,6 +112,11 @@ struct vec_rule {
 /* q of V_EXTREME. */
 #define VX_MOST   1
 #define VX_SIGNED 2
+/* q of V_PACK and V_TRUNC, and of the latter the size besides.  VX_SATURATES: a truncation without it cuts off. */
+#define VX_SIZE        15
+#define VX_SATURATES   16
+#define VX_FROM_SIGNED 32
+#define VX_TO_SIGNED   64
 
 struct vx {
     struct tk *t;
