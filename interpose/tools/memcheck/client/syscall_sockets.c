@@ -185,6 +185,18 @@ static void group_address(struct call *c, u64 at, const char *name) {
         call_reads(c, at + 2, 126, name, "");
 }
 
+#define FILTER "setsockopt(SOL_SOCKET, SO_ATTACH_FILTER, "
+
+/* struct sock_fprog: how many instructions, and where they are. */
+static void filter_program(struct call *c, u64 at, const char *length, const char *pointer, const char *instructions) {
+    u16 n = 0;
+    u64 filter = 0;
+    call_reads(c, at, 2, length, "");
+    call_reads(c, at + 8, 8, pointer, "");
+    if (rt_copy_from(&n, at, 2) == 0 && rt_copy_from(&filter, at + 8, 8) == 0)
+        call_reads(c, filter, (u64)n * 8, instructions, "");
+}
+
 /* Structures with holes, and members that others make unused: programs leave those as they are. */
 void call_socket_option(struct call *c, const char *name) {
     enum { SOCKET = 1, PACKET = 263, IP = 0, IPV6 = 41 };
@@ -193,13 +205,10 @@ void call_socket_option(struct call *c, const char *name) {
     enum { JOIN_GROUP = 42, LEAVE_SOURCE_GROUP = 47, LEAVE_GROUP = 45, ADDRESS_AT = 8, SOURCE_AT = 136 };
     u32 level = (u32)c->args[1], option = (u32)c->args[2], length = (u32)c->args[4];
     u64 at = c->args[3];
-    if (level == SOCKET && (option == ATTACH_FILTER || option == ATTACH_REUSEPORT_CBPF) && length == 16) {
-        u16 n = 0;
-        u64 filter = 0;
-        call_reads(c, at, 2, name, "");
-        call_reads(c, at + 8, 8, name, "");
-        if (rt_copy_from(&n, at, 2) == 0 && rt_copy_from(&filter, at + 8, 8) == 0)
-            call_reads(c, filter, (u64)n * 8, name, "");
+    if (level == SOCKET && option == ATTACH_FILTER && length == 16) {
+        filter_program(c, at, FILTER "&optval.len)", FILTER "&optval.filter)", FILTER "optval.filter)");
+    } else if (level == SOCKET && option == ATTACH_REUSEPORT_CBPF && length == 16) {
+        filter_program(c, at, name, name, name);
     } else if (level == SOCKET && option == BINDTODEVICE) {
         call_reads_name(c, at, length < 15 ? length : 15, name);
     } else if (level == PACKET && (option == ADD_MEMBERSHIP || option == DROP_MEMBERSHIP) && length >= 16) {
