@@ -136,6 +136,7 @@ def _build(out: Path) -> SimpleNamespace:
         "syscall_check.c",
         "syscall_uses.c",
         "ioctl_lists.c",
+        "ioctl_planes.c",
         "ioctls.c",
         "syscall_sockets.c",
         "syscall_bpf.c",
