@@ -1,8 +1,8 @@
 """Cases of system calls with arguments that are wrong for memcheck: one C function each, in one program.
 
-Each call of the table is made with all arguments undefined; then with each pointer into a block that is
-unaddressable, into one that is undefined, and with null pointers.  Calls that do several things have cases
-of their own, below.  A case's function is named ``c_NUMBER_CALL_CASE``.
+Each call of the table is made with all arguments undefined, and with their upper halves; then with each
+pointer into a block that is unaddressable, into one that is undefined, and with null pointers.  Calls that do
+several things have cases of their own, below.  A case's function is named ``c_NUMBER_CALL_CASE``.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ HARMLESS = {
 
 CRASH_VALGRIND = {
     ("io_submit", "R"),
+    ("io_submit", "H"),
     ("io_submit", "N2"),
     ("io_submit", "U2"),
     ("io_submit", "Z"),
@@ -114,6 +115,7 @@ static char *na(void) { NOACC(cleared(2), SIZE); return block[2]; }
 #define UN (un())
 #define NA (na())
 static long U(long v) { volatile long x = v; UNDEF(&x, 8); return x; }
+static long H(long v) { volatile long x = v; UNDEF((char *)&x + 4, 4); return x; }
 #define INLINE static inline __attribute__((always_inline))
 INLINE long call(long n, long a, long b, long c, long d, long e, long f) {
     long r;
@@ -210,6 +212,7 @@ def plain_cases(row: Row) -> Iterator[Case]:
         return Case(row.number, row.name, tag, tuple(words))
 
     yield case("R", [f"U({value})" for value in values])
+    yield case("H", [f"H({value})" for value in values])
     pointers = [i for i, value in enumerate(values) if value == "OK" and row.name not in ADDRESSES_ALONE]
     for wrong in pointers:
         for tag, what in (("N", "NA"), ("U", "UN")):

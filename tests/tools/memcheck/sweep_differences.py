@@ -40,7 +40,7 @@ SWEEP_DIFFERENCES = (
     UNKNOWN_CALLS,
     SweepDifference("nor these commands", r"prctl_c(25|37|40)(R|NA)", ours=r"prctl\(get-.*"),
     SweepDifference("nor these", r"(shmctl_c15|msgctl_c13|semctl_c20)NA", ours=r".*IPC_STAT.*"),
-    SweepDifference("nor these", r"(fcntl_c12|fcntl_c13|fcntl_c14|keyctl_c17)R|keyctl_R", ours=".*"),
+    SweepDifference("nor these", r"(fcntl_c12|fcntl_c13|fcntl_c14|keyctl_c17)R|keyctl_[RH]", ours=".*"),
     SweepDifference(
         "nor these ioctls",
         r"ioctl_x(5412|5420|5423|5424|5429|8901|8903|b704|1277)(NA|UN)",
@@ -68,7 +68,7 @@ SWEEP_DIFFERENCES = (
     ),
     SweepDifference("the kernel reads the offset", r"sendfile_U2", ours=r"sendfile\(offset\).*"),
     SweepDifference("the kernel looks at the flags", r"(fchownat|unlinkat)_R", ours=r"\w+\(flag\).*"),
-    SweepDifference("kcmp's comparisons use both", r"kcmp_R", ours=r"kcmp\(idx\d\).*"),
+    SweepDifference("kcmp's comparisons use both", r"kcmp_[RH]", ours=r"kcmp\(idx\d\).*"),
     SweepDifference(
         "Valgrind stops at the first bad pointer",
         r"(newfstatat|statx|io_uring_setup|recvmmsg|sendmmsg|name_to_handle_at)_Z",
@@ -87,7 +87,7 @@ SWEEP_DIFFERENCES = (
         ours=r"adjtimex\(timex->modes\).*",
     ),
     SweepDifference(
-        "without O_CREAT these are not looked at", r"mq_open_R", theirs=r"mq_open\((mode|attr)\).*"
+        "without O_CREAT these are not looked at", r"mq_open_[RH]", theirs=r"mq_open\((mode|attr)\).*"
     ),
     SweepDifference("the kernel does not use it since 2.6.24", r"getcpu_R", theirs=r"getcpu\(tcache\).*"),
     SweepDifference(
@@ -98,7 +98,7 @@ SWEEP_DIFFERENCES = (
     ),
     SweepDifference(
         "quotation marks by mistake",
-        r"(copy_file_range|pkey_alloc|pkey_free)_R",
+        r"(copy_file_range|pkey_alloc|pkey_free)_[RH]",
         theirs=r'\w+\("\w+"\) contains.*',
         ours=r"\w+\(\w+\) contains.*",
     ),
@@ -112,9 +112,9 @@ SWEEP_DIFFERENCES = (
         "beyond the size that is passed nothing is read", r"bpf_[NUZ]1?", theirs=r"bpf\(attr->.*"
     ),
     SweepDifference(
-        "strings that an attribute leads to are not followed",
-        r"bpf_c[567]UN",
-        theirs=r"bpf\(attr->(license|pathname)\) points to unaddr.*",
+        "of a program without instructions the kernel looks at nothing",
+        r"bpf_c5UN",
+        theirs=r"bpf\(attr->license\) points to unaddr.*",
     ),
     SweepDifference(
         "the entry has its number, as in later versions",
@@ -143,6 +143,12 @@ SWEEP_DIFFERENCES = (
         theirs=r"p?poll\(ufds\.events\).*",
     ),
     SweepDifference("the value is in the register", r"semctl_c16R", ours=r"semctl\(arg\) contains.*"),
+    SweepDifference(
+        "the kernel takes the lower half",
+        r"(poll|p?readv2?|p?writev2?|personality|iopl|readlinkat|pipe2|pkey_mprotect)_H",
+        theirs=r"\w+\((timeout|fd|count|flags|persona|level|bufsiz|pkey)\) contains.*",
+    ),
+    SweepDifference("an address has both halves", r"getsockopt_H", ours=r"getsockopt\(\*optlen\) contains.*"),
 )
 
 _NEWER_UNKNOWN = (
@@ -156,7 +162,7 @@ NEWER_SWEEP_DIFFERENCES = (
     SweepDifference(
         "Valgrind 3.27 does not know the call, or not this argument", rf"({_NEWER_UNKNOWN})_\w+", ours=".*"
     ),
-    SweepDifference("nor that it has one", r"keyctl_R", ours=".*"),
+    SweepDifference("nor that it has one", r"keyctl_[RH]", ours=".*"),
     SweepDifference(
         "a number is taken for an address",
         r"sysfs_\w+|remap_file_pages_R",
