@@ -18,7 +18,10 @@ enum {
 };
 struct plane {
     u32 bytes_used, length;
-    u64 memory; /* an offset, an address or a descriptor */
+    union {
+        u64 memory; /* an offset or an address */
+        int fd;
+    };
     u32 data_offset, reserved[11];
 };
 struct buffer {
@@ -26,36 +29,60 @@ struct buffer {
     u64 planes;
 };
 
-#define AT(member) (at + offsetof(struct plane, member))
+/* What is looked at, of which buffers. */
+enum { ALL, OUTPUT, OFFSETS, DESCRIPTORS, ADDRESSES };
+static const struct member {
+    u32 request;
+    u8 at, size;
+    bool written;
+    u8 of;
+    const char *name;
+} members[] = {
+#define IS(request, member, written, of, name)                                                                         \
+    {VIDIOC_##request,                                                                                                 \
+     offsetof(struct plane, member),                                                                                   \
+     sizeof((struct plane *)0)->member,                                                                                \
+     written,                                                                                                          \
+     of,                                                                                                               \
+     "ioctl(VKI_V4L2_" #request ").m.planes[]." name}
+    IS(QBUF, bytes_used, false, OUTPUT, "bytesused"),
+    IS(QBUF, data_offset, false, OUTPUT, "data_offset"),
+    IS(QBUF, memory, true, OFFSETS, "m"),
+    IS(QBUF, fd, false, DESCRIPTORS, "m.fd"),
+    IS(QBUF, memory, false, ADDRESSES, "m"),
+    IS(QBUF, reserved, false, ALL, "reserved"),
+    IS(DQBUF, bytes_used, true, ALL, "bytesused"),
+    IS(DQBUF, data_offset, true, ALL, "data_offset"),
+    IS(DQBUF, length, true, ALL, "length"),
+    IS(DQBUF, memory, true, ALL, "m"),
+    IS(DQBUF, reserved, false, ALL, "reserved"),
+    IS(QUERYBUF, bytes_used, true, ALL, "bytesused"),
+    IS(QUERYBUF, length, true, ALL, "length"),
+    IS(QUERYBUF, memory, true, ALL, "m"),
+    IS(QUERYBUF, data_offset, true, ALL, "data_offset"),
+    IS(QUERYBUF, reserved, true, ALL, "reserved"),
+    IS(PREPARE_BUF, reserved, false, ALL, "reserved"),
+};
 
-static void queued(struct call *c, u64 at, const struct buffer *b) {
-    if (b->type == OUTPUT_MPLANE) {
-        call_reads(c, AT(bytes_used), 4, "ioctl(VKI_V4L2_QBUF).m.planes[].bytesused", "");
-        call_reads(c, AT(data_offset), 4, "ioctl(VKI_V4L2_QBUF).m.planes[].data_offset", "");
+static bool concerns(const struct member *m, const struct buffer *b) {
+    switch (m->of) {
+    case OUTPUT: return b->type == OUTPUT_MPLANE;
+    case OFFSETS: return b->memory == MMAP;
+    case DESCRIPTORS: return b->memory == DMABUF;
+    case ADDRESSES: return b->memory != MMAP && b->memory != DMABUF;
+    default: return true;
     }
-    if (b->memory == MMAP)
-        call_writes(c, AT(memory), 8, "ioctl(VKI_V4L2_QBUF).m.planes[].m", "");
-    else if (b->memory == DMABUF)
-        call_reads(c, AT(memory), 4, "ioctl(VKI_V4L2_QBUF).m.planes[].m.fd", "");
-    else
-        call_reads(c, AT(memory), 8, "ioctl(VKI_V4L2_QBUF).m.planes[].m", "");
-    call_reads(c, AT(reserved), sizeof(u32[11]), "ioctl(VKI_V4L2_QBUF).m.planes[].reserved", "");
 }
 
-static void dequeued(struct call *c, u64 at) {
-    call_writes(c, AT(bytes_used), 4, "ioctl(VKI_V4L2_DQBUF).m.planes[].bytesused", "");
-    call_writes(c, AT(data_offset), 4, "ioctl(VKI_V4L2_DQBUF).m.planes[].data_offset", "");
-    call_writes(c, AT(length), 4, "ioctl(VKI_V4L2_DQBUF).m.planes[].length", "");
-    call_writes(c, AT(memory), 8, "ioctl(VKI_V4L2_DQBUF).m.planes[].m", "");
-    call_reads(c, AT(reserved), sizeof(u32[11]), "ioctl(VKI_V4L2_DQBUF).m.planes[].reserved", "");
-}
-
-static void asked_for(struct call *c, u64 at) {
-    call_writes(c, AT(bytes_used), 4, "ioctl(VKI_V4L2_QUERYBUF).m.planes[].bytesused", "");
-    call_writes(c, AT(length), 4, "ioctl(VKI_V4L2_QUERYBUF).m.planes[].length", "");
-    call_writes(c, AT(memory), 8, "ioctl(VKI_V4L2_QUERYBUF).m.planes[].m", "");
-    call_writes(c, AT(data_offset), 4, "ioctl(VKI_V4L2_QUERYBUF).m.planes[].data_offset", "");
-    call_writes(c, AT(reserved), sizeof(u32[11]), "ioctl(VKI_V4L2_QUERYBUF).m.planes[].reserved", "");
+static void plane(struct call *c, u64 at, u32 request, const struct buffer *b) {
+    for (u32 i = 0; i < sizeof members / sizeof *members; i++) {
+        const struct member *m = &members[i];
+        if (m->request != request || !concerns(m, b)) continue;
+        if (m->written)
+            call_writes(c, at + m->at, m->size, m->name, "");
+        else
+            call_reads(c, at + m->at, m->size, m->name, "");
+    }
 }
 
 void ioctl_planes(struct call *c, bool in) {
@@ -69,18 +96,6 @@ void ioctl_planes(struct call *c, bool in) {
         rt_copy_from(&b.planes, at + PLANES_AT, 8) < 0 || rt_copy_from(&b.n, at + LENGTH_AT, 4) < 0)
         return;
     if ((b.type != CAPTURE_MPLANE && b.type != OUTPUT_MPLANE) || b.n > MOST_PLANES) return;
-    if (!in) { /* the kernel gives the whole list back */
-        call_defines(c->ts, b.planes, b.n * sizeof(struct plane));
-        return;
-    }
-    for (at = b.planes; b.n; b.n--, at += sizeof(struct plane)) {
-        switch (request) {
-        case VIDIOC_QBUF: queued(c, at, &b); break;
-        case VIDIOC_DQBUF: dequeued(c, at); break;
-        case VIDIOC_QUERYBUF: asked_for(c, at); break;
-        default:
-            call_reads(c, AT(reserved), sizeof(u32[11]), "ioctl(VKI_V4L2_PREPARE_BUF).m.planes[].reserved", "");
-            break;
-        }
-    }
+    for (u32 i = 0; in && i < b.n; i++) plane(c, b.planes + i * sizeof(struct plane), request, &b);
+    if (!in) call_defines(c->ts, b.planes, b.n * sizeof(struct plane)); /* the kernel gives the whole list back */
 }

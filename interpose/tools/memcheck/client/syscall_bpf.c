@@ -27,14 +27,19 @@ static u64 possible_cpus(void) {
     return last + 1;
 }
 
+/* An object's information, as the kernel tells it to us. */
+static bool informed(u32 fd, void *info, u32 size) {
+    union bpf_attr ask;
+    memset(info, 0, size);
+    memset(&ask, 0, sizeof ask);
+    ask.info.bpf_fd = fd, ask.info.info_len = size, ask.info.info = (u64)info;
+    return sys3(__NR_bpf, BPF_OBJ_GET_INFO_BY_FD, (long)&ask, sizeof ask) == 0;
+}
+
 /* Of a map's elements; zeros where the kernel does not tell. */
 static struct sizes sizes_of(u32 map) {
     struct bpf_map_info info;
-    union bpf_attr ask;
-    memset(&info, 0, sizeof info);
-    memset(&ask, 0, sizeof ask);
-    ask.info.bpf_fd = map, ask.info.info_len = sizeof info, ask.info.info = (u64)&info;
-    if (sys3(__NR_bpf, BPF_OBJ_GET_INFO_BY_FD, (long)&ask, sizeof ask) < 0) return (struct sizes){0, 0, 0};
+    if (!informed(map, &info, sizeof info)) return (struct sizes){0, 0, 0};
     switch (info.type) {
     case BPF_MAP_TYPE_PERCPU_HASH:
     case BPF_MAP_TYPE_PERCPU_ARRAY:
@@ -109,13 +114,9 @@ union information {
 
 static struct kind kind_of_link(u32 fd) {
     struct bpf_link_info info;
-    union bpf_attr ask;
-    memset(&info, 0, sizeof info);
-    memset(&ask, 0, sizeof ask);
-    ask.info.bpf_fd = fd, ask.info.info_len = sizeof info, ask.info.info = (u64)&info;
-    if (sys3(__NR_bpf, BPF_OBJ_GET_INFO_BY_FD, (long)&ask, sizeof ask) == 0)
-        for (u32 i = 0; i < sizeof links / sizeof *links; i++)
-            if (links[i].type == info.type) return links[i].is;
+    bool known = informed(fd, &info, sizeof info);
+    for (u32 i = 0; known && i < sizeof links / sizeof *links; i++)
+        if (links[i].type == info.type) return links[i].is;
     return (struct kind){NULL, 0};
 }
 
