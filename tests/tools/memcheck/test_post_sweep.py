@@ -46,7 +46,9 @@ def test_what_the_kernel_reads_must_be_defined(tmp_path: Path) -> None:
     told = re.findall(r"Syscall param (.*) points to uninitialised byte", done.stderr)
     of_map = ["bpf(attr->key)", "bpf(attr->value)"] if done.returncode == 0 else []
     assert told == [
-        *["socketcall.setsockopt(optval)"] * 4,
+        "setsockopt(SOL_SOCKET, SO_ATTACH_FILTER, &optval.len)",
+        "setsockopt(SOL_SOCKET, SO_ATTACH_FILTER, optval.filter)",
+        *["socketcall.setsockopt(optval)"] * 3,
         "ioctl(generic)",
         "ioctl(UFFDIO_API)",
         "kcmp(idx2)",
