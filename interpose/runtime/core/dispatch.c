@@ -181,7 +181,7 @@ static bool evict(struct tstate *ts) {
     return true;
 }
 
-/* Instructions that were made alone and without the tool, for a fault of theirs (signal.c).  No table has them, and a
+/* Instructions that were made alone and without the tool, for a fault of theirs (sigdeliver.c).  No table has them, and a
  * program that handles its faults, or meets one signal after the other in the same place, comes here each time. */
 static struct alone {
     u64 key, epoch, generation; /* nothing was dropped since */
