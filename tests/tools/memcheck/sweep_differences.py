@@ -53,6 +53,7 @@ SWEEP_DIFFERENCES = (
         r"ioctl_x(5437|1261|2202|4c01|4c82|5309|5319|540c|540d|5427|5428|7001|b701|b702|b703)R",
         theirs=r"ioctl\(arg\) contains.*",
     ),
+    SweepDifference("nor FITHAW's", r"ioctl_xc0045878\w+", theirs=r"ioctl\((arg|generic)\).*"),
     SweepDifference(
         "which sets what it reads", r"ioctl_x5410UN", ours=r"ioctl\(TIOCGPGRP\) points to uninit.*"
     ),
