@@ -181,8 +181,8 @@ static bool evict(struct tstate *ts) {
     return true;
 }
 
-/* Instructions that were made alone and without the tool, for a fault of theirs (sigdeliver.c).  No table has them, and a
- * program that handles its faults, or meets one signal after the other in the same place, comes here each time. */
+/* Instructions that were made alone and without the tool, for a fault of theirs (sigdeliver.c).  No table has them, and
+ * a program that handles its faults, or meets one signal after the other in the same place, comes here each time. */
 static struct alone {
     u64 key, epoch, generation; /* nothing was dropped since */
     u32 host;
