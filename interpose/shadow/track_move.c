@@ -363,12 +363,11 @@ bool vx_move(struct vx *x) {
     case V_TRUNC: { /* p source, q destination element, and how one saturates */
         unsigned n = op_size(x, 1), to = q & VX_SIZE, how = q & ~VX_SIZE;
         vx_read(x, 1, x->b, n);
-        vx_value(x, 1, cv, n);
+        if (how) vx_value(x, 1, cv, n);
         memset(x->d, 0, sizeof x->d);
-        for (unsigned i = 0; i < n / p; i++) {
-            tkval e = vx_element(cv, x->b, i * p, p);
-            vx_put(x->d + i * to, to, how ? narrowed(e, p, to, how) : e.u);
-        }
+        for (unsigned i = 0; i < n / p; i++)
+            vx_put(x->d + i * to, to,
+                   how ? narrowed(vx_element(cv, x->b, i * p, p), p, to, how) : vx_get(x->b + i * p, p));
         vx_write(x, n / p * to, to); /* what is left of a register is zero, whatever the mask says of it */
         return true;
     }

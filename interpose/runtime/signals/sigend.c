@@ -2,7 +2,6 @@
  * fork or an exec.
  */
 #include "runtime/core/core.h"
-#include "runtime/processes/processes.h"
 #include "runtime/signals/sig.h"
 
 static u32 stopping; /* set by the thread that ends the process */

@@ -17,7 +17,6 @@
 #include "abi/inline/pcs.h"
 #include "runtime/core/core.h"
 #include "runtime/memory/memory.h"
-#include "runtime/processes/processes.h"
 #include "runtime/signals/signals.h"
 #include "runtime/syscalls/syscalls.h"
 #include "runtime/hooks.h"

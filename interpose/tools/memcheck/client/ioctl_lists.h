@@ -7,8 +7,4 @@
 /* What the request reads and may write (in), or has written; false: it is none of these. */
 bool ioctl_list(struct call *c, bool in);
 
-/* ---- ioctl_planes.c ------------------------------------------------------------------ */
-/* The same of planes, of those requests that have them. */
-void ioctl_planes(struct call *c, bool in);
-
 #endif

@@ -1,5 +1,5 @@
 /* ioctl(2): the planes of a video device's buffers, to which requests lead that are rows of ioctls.def. */
-#include "tools/memcheck/client/ioctl_lists.h"
+#include "tools/memcheck/client/syscall_check.h"
 
 enum {
     VIDIOC_QUERYBUF = 0xc0585609,
@@ -85,7 +85,7 @@ static void plane(struct call *c, u64 at, u32 request, const struct buffer *b) {
     }
 }
 
-void ioctl_planes(struct call *c, bool in) {
+void call_planes(struct call *c, bool in) {
     u64 at = c->args[2];
     u32 request = (u32)c->args[1];
     struct buffer b;

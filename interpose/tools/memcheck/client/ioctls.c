@@ -151,8 +151,7 @@ static void warn_unknown(struct call *c, u32 request) {
 void call_ioctl_in(struct call *c) {
     u64 at = c->args[2], in = hinted(c->args[1], 1), out = hinted(c->args[1], 2);
     u32 request = (u32)c->args[1];
-    if (c->parts) ioctl_planes(c, true);
-    if (c->parts || ioctl_list(c, true)) return;
+    if (ioctl_list(c, true)) return;
     switch (request) {
     case SIOCGIFCONF: list_of_interfaces(c, at); return;
     case SIOCETHTOOL: tool_in(c, at); return;
@@ -169,8 +168,7 @@ void call_ioctl_in(struct call *c) {
 void call_ioctl_out(struct call *c) {
     u64 at = c->args[2], out = hinted(c->args[1], 2), buffer = 0;
     u32 request = (u32)c->args[1], length = 0;
-    if (c->parts) ioctl_planes(c, false);
-    if (c->parts || ioctl_list(c, false)) return;
+    if (ioctl_list(c, false)) return;
     switch (request) {
     case SIOCGIFCONF:
         call_defines(c->ts, at, 4);

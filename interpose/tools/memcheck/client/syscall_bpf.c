@@ -131,32 +131,30 @@ static struct kind kind_of(u32 fd) {
     return rt_strcmp(name, "anon_inode:bpf_link") == 0 ? kind_of_link(fd) : (struct kind){NULL, 0};
 }
 
-static void fetch_information(const union bpf_attr *a, union information *info) {
-    memset(info, 0, sizeof *info);
+/* What an object's information points to, and the information itself, as far as the program has room for it. */
+static struct kind fetch_information(const union bpf_attr *a, union information *info) {
     u32 n = a->info.info_len;
+    memset(info, 0, sizeof *info);
     rt_copy_from(info, a->info.info, n < sizeof *info ? n : sizeof *info);
+    return kind_of(a->info.bpf_fd);
 }
 
 /* How much room there is, before the kernel says how much there would be. */
 static void information_in(struct call *c, const union bpf_attr *a) {
-    struct kind is = kind_of(a->info.bpf_fd);
     union information info;
-    fetch_information(a, &info);
-    for (u32 i = 0; i < is.n; i++) {
-        const struct pointed *p = &is.pointed[i];
-        rt_th(c->ts)->rooms[i] = info.longs[p->address / 8] ? info.words[p->count / 4] : 0;
-    }
+    struct kind is = fetch_information(a, &info);
+    u32 *room = rt_th(c->ts)->rooms;
+    for (const struct pointed *p = is.pointed; p < is.pointed + is.n; p++)
+        *room++ = info.longs[p->address / 8] ? info.words[p->count / 4] : 0;
 }
 
 static void information_out(struct call *c, const union bpf_attr *a) {
-    struct kind is = kind_of(a->info.bpf_fd);
     union information info;
-    fetch_information(a, &info);
-    for (u32 i = 0; i < is.n; i++) {
-        const struct pointed *p = &is.pointed[i];
-        u64 n = (u64)info.words[p->count / 4] + p->ends, room = rt_th(c->ts)->rooms[i];
-        u64 size = p->size ? p->size : info.words[p->record / 4];
-        if (room) call_defines(c->ts, info.longs[p->address / 8], (n < room ? n : room) * size);
+    struct kind is = fetch_information(a, &info);
+    const u32 *room = rt_th(c->ts)->rooms;
+    for (const struct pointed *p = is.pointed; p < is.pointed + is.n; p++, room++) {
+        u64 n = (u64)info.words[p->count / 4] + p->ends, size = p->size ? p->size : info.words[p->record / 4];
+        if (*room) call_defines(c->ts, info.longs[p->address / 8], (n < *room ? n : *room) * size);
     }
 }
 

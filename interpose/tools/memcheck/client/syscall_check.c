@@ -376,8 +376,12 @@ static void special_in(struct call *c, u32 i, const char *name) {
         }
         break;
     case __NR_ioctl:
-        if (c->parts) parts_in(c, i);
-        call_ioctl_in(c);
+        if (c->parts) {
+            parts_in(c, i);
+            call_planes(c, true);
+        } else {
+            call_ioctl_in(c);
+        }
         break;
     case __NR_keyctl:
         /* Without a buffer these answer how large it should be, or take nothing. */
@@ -491,8 +495,12 @@ static void special_out(struct call *c, u32 i, long result) {
         for (u64 k = 0; i == 0 && k < a[1] && k < 65536; k++) call_defines(ts, a[0] + 8 * k + 6, 2);
         break;
     case __NR_ioctl:
-        if (c->parts) parts_out(c, i, result);
-        call_ioctl_out(c);
+        if (c->parts) {
+            parts_out(c, i, result);
+            call_planes(c, false);
+        } else {
+            call_ioctl_out(c);
+        }
         break;
     case __NR_futex: /* The word of a lock that passes priorities on is the kernel's to write. */
         if (i == 0 && sh_futex_knows(a[1])) call_defines(ts, a[0], 4);

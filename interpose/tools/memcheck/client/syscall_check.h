@@ -47,8 +47,12 @@ void call_bpf_in(struct call *c);
 /* Also after a failure. */
 void call_bpf_out(struct call *c, long result);
 
-/* ---- ioctls.c: requests that ioctls.def has no row for, or whose row leads to lists ---- */
+/* ---- ioctls.c: requests that ioctls.def has no row for ------------------------------ */
 void call_ioctl_in(struct call *c);
 void call_ioctl_out(struct call *c);
+
+/* ---- ioctl_planes.c: what the rows of some requests lead to --------------------------- */
+/* The planes that are read and may be written (in), or have been written; nothing of other requests. */
+void call_planes(struct call *c, bool in);
 
 #endif
