@@ -286,6 +286,14 @@ long rt_sys_wait4(struct tstate *ts) {
     }
 }
 
+/* What the kernel writes: a child's fields, neither what lies between them nor behind them. */
+static long give_info(u64 to, const struct child_info *info) {
+    u64 head = offsetof(struct child_info, pad), from = offsetof(struct child_info, pid);
+    if (!to) return 0;
+    long r = rt_copy_to(to, info, head);
+    return r != 0 ? r : rt_copy_to(to + from, &info->pid, offsetof(struct child_info, pad2) - from);
+}
+
 long rt_sys_waitid(struct tstate *ts) {
     u64 args[6], to;
     struct child_info info;
@@ -297,9 +305,8 @@ long rt_sys_waitid(struct tstate *ts) {
         bool others = args[0] != P_ALL && serves_others(args[3], (u32)args[1]);
         long r = others ? serve(ts, __NR_waitid, args, 3, (u32)args[1], &info.pid)
                         : sig_wait_here(ts, __NR_waitid, args);
-        u64 len = offsetof(struct child_info, pad2); /* the fields of a child, nothing behind them */
-        if (r < -4095) return r;                     /* not the kernel's */
-        if (r < 0) return to && rt_copy_to(to, &info, len) != 0 ? -EFAULT : r; /* zeroes then */
+        if (r < -4095) return r;                                   /* not the kernel's */
+        if (r < 0) return give_info(to, &info) != 0 ? -EFAULT : r; /* zeroes then */
         if (info.pid && is_stop(&info)) {
             u32 status = (u32)info.status << 8 | STOPPED;
             tracer_works(ts, true);
@@ -310,6 +317,6 @@ long rt_sys_waitid(struct tstate *ts) {
         } else if (info.pid && !(args[3] & WNOWAIT) && info.code != 6 /* CLD_CONTINUED */) {
             tracer_forget((u32)info.pid);
         }
-        return to && rt_copy_to(to, &info, len) != 0 ? -EFAULT : r;
+        return give_info(to, &info) != 0 ? -EFAULT : r;
     }
 }

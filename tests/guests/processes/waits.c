@@ -84,6 +84,11 @@ int main(void) {
     printf("waitid code %d status %d pid %d\n", si.si_code == CLD_EXITED, si.si_status, si.si_pid == p);
     waitpid(p, &st, 0);
     say("reaped", st);
+    memset(&si, 0xa5, sizeof si); /* the kernel writes a child's fields, also of a call that fails */
+    int bad = waitid(P_PID, p, &si, 0), untouched = 0;
+    for (unsigned i = 0; i < sizeof si; i++) untouched += ((unsigned char *)&si)[i] == 0xa5;
+    printf("waitid without options: %d, bytes left %d, between the fields %d\n", bad, untouched,
+           ((unsigned char *)&si)[12] == 0xa5);
     int left = waitpid(-1, &st, WNOHANG);
     printf("nothing left %d %d\n", left, errno == ECHILD);
 
