@@ -157,13 +157,21 @@ long rt_sys_rt_sigtimedwait(struct tstate *ts) {
     }
 }
 
+/* What the kernel says of a timeout, which it reads before the mask; io_pgetevents takes any.  0: good. */
+static long timeout_error(long nr, u64 at) {
+    u64 time[2]; /* seconds, nanoseconds */
+    if (!at) return 0;
+    if (rt_copy_from(time, at, sizeof time) != 0) return -EFAULT;
+    return nr != __NR_io_pgetevents && ((i64)time[0] < 0 || time[1] >= 1000000000) ? -EINVAL : 0;
+}
+
 /* The mask is argument i, its size the next one. */
 static long wait_with(struct tstate *ts, long nr, u32 i) {
     u64 args[6], mask, kernel_mask;
     rt_syscall_args(ts, args);
     if (args[i] == 0) return sig_wait_here(ts, nr, args);
-    u64 time[2], at = nr == __NR_ppoll ? args[2] : nr == __NR_epoll_pwait2 ? args[3] : 0;
-    if (at && rt_copy_from(time, at, sizeof time) != 0) return -EFAULT; /* before the mask */
+    long r = timeout_error(nr, nr == __NR_ppoll ? args[2] : nr == __NR_epoll_pwait2 ? args[3] : 0);
+    if (r != 0) return r;
     if (args[i + 1] != sizeof mask) return -EINVAL;
     if (rt_copy_from(&mask, args[i], sizeof mask) != 0) return -EFAULT;
     args[i] = (u64)&kernel_mask;
@@ -178,6 +186,8 @@ static long wait_with_pair(struct tstate *ts, long nr) {
     if (args[5] == 0) return sig_wait_here(ts, nr, args);
     if (rt_copy_from(pair, args[5], sizeof pair) != 0) return -EFAULT;
     if (pair[0] == 0) return sig_wait_here(ts, nr, args);
+    long r = timeout_error(nr, args[4]);
+    if (r != 0) return r;
     if (pair[1] != sizeof mask) return -EINVAL;
     if (rt_copy_from(&mask, pair[0], sizeof mask) != 0) return -EFAULT;
     pair[0] = (u64)&kernel_mask;
