@@ -357,7 +357,7 @@ static void warn_descriptor(struct tstate *ts, long nr, const struct rt_syscall_
 
 void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {
     struct rt_thread *th = rt_th(ts);
-    u64 args[6];
+    u64 args[6], without[6];
     long r;
     rt_syscall_args(ts, args);
     th->syscall_restart_pc = ts->pc;
@@ -371,18 +371,19 @@ void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {
     if (rt.chan->shows & IP_SHOW_CALLS) rt_show_call(ts, nr, info, args);
     rt_hook_syscall_before(ts, nr, args);
     if (info != NULL && rt_have_code_pages()) open_outputs(ts, nr, info, args);
-    if (info != NULL && rt_uses_hidden_fd(nr, info, args))
-        r = -EBADF;
-    else if (info != NULL && info->handler != NULL)
+    const u64 *given = args;
+    if (info != NULL && rt_without_ours(nr, info, args, without)) rt_set_syscall_args(ts, given = without);
+    if (info != NULL && info->handler != NULL)
         r = info->handler(ts);
     else if (nr & X32_BIT)
         r = -ENOSYS;
     else
-        r = sig_wait_here(ts, nr, args);
+        r = sig_wait_here(ts, nr, given);
     if (r == -EFAULT && rt_have_code_pages() && (info == NULL || info->handler == NULL || nr == __NR_ioctl)) {
         /* An output the table does not describe (ioctl) may have met such a page. */
         rt_open_code_pages(ts, 0, rt_client_end());
-        r = sig_wait_here(ts, nr, args);
+        r = sig_wait_here(ts, nr, given);
     }
+    if (given != args) rt_set_syscall_args(ts, args);
     finish(ts, nr, args, r, next_pc);
 }

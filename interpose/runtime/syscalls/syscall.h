@@ -72,8 +72,9 @@ void rt_args_taken(const struct rt_syscall_described *d, const u64 args[6], u64 
 /* Value of a size; saturates instead of wrapping; 0 if it cannot be read. */
 u64 rt_size_value(const struct rt_size *s, const u64 args[6], long result);
 
-/* Whether the call uses a descriptor that is ours: such a one is not open for the guest. */
-bool rt_uses_hidden_fd(long nr, const struct rt_syscall_info *info, const u64 args[6]);
+/* Whether the call uses a descriptor that is ours: such a one is not open for the guest.  If so, `without` has the
+ * arguments with one in its place that never is, for only the kernel knows which of several wrong ones it tells. */
+bool rt_without_ours(long nr, const struct rt_syscall_info *info, const u64 args[6], u64 without[6]);
 /* A number that can never be a descriptor. */
 bool rt_is_no_descriptor(int fd);
 /* Whether argument i of this kind is a descriptor that the call uses. */
@@ -118,10 +119,15 @@ long rt_sys_ioctl(struct tstate *ts);
 long rt_sys_userfaultfd(struct tstate *ts);
 #define USERFAULTFD_IOC_NEW_ 0xaa00 /* linux/userfaultfd.h, since Linux 6.1 */
 
-/* The call of ts with these arguments instead of the registers'. */
+/* The arguments of the call that ts makes. */
+#define RT_SYSCALL_ORDER {IP_RDI, IP_RSI, IP_RDX, IP_R10, IP_R8, IP_R9}
 static inline void rt_syscall_args(const struct tstate *ts, u64 args[6]) {
-    static const u8 order[6] = {IP_RDI, IP_RSI, IP_RDX, IP_R10, IP_R8, IP_R9};
+    static const u8 order[6] = RT_SYSCALL_ORDER;
     for (int i = 0; i < 6; i++) args[i] = ts->gpr[order[i]];
+}
+static inline void rt_set_syscall_args(struct tstate *ts, const u64 args[6]) {
+    static const u8 order[6] = RT_SYSCALL_ORDER;
+    for (int i = 0; i < 6; i++) ts->gpr[order[i]] = args[i];
 }
 
 /* --trace-syscalls=yes. */

@@ -186,7 +186,8 @@ static void defined_outputs(const char *notation, const u64 args[6], long result
 
 static long real(struct tstate *ts, long nr, int nr64, const char *outputs, const u64 args[6]) {
     const struct rt_syscall_info *info = nr64 ? rt_syscall_info(nr64) : NULL;
-    if (info && rt_uses_hidden_fd(nr64, info, args)) return -EBADF;
+    u64 without[6];
+    if (info && rt_without_ours(nr64, info, args, without)) args = without;
     long r = rt_kernel32(rt_th(ts), nr, args);
     if (r == -EFAULT && rt_have_code_pages()) {
         rt_open_code_pages(ts, 0, rt_client_end());

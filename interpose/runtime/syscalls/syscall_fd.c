@@ -120,14 +120,19 @@ bool rt_arg_is_used_fd(long nr, enum rt_arg_kind kind, u32 i, const u64 args[6])
     return args[i + 1] == 0 || (rt_copy_from(&first, args[i + 1], 1) == 0 && first != '/');
 }
 
-/* Whether a call uses one of our descriptors. */
-bool rt_uses_hidden_fd(long nr, const struct rt_syscall_info *info, const u64 args[6]) {
+#define NEVER_OPEN 0x7fffffff /* above all limits */
+
+bool rt_without_ours(long nr, const struct rt_syscall_info *info, const u64 args[6], u64 without[6]) {
     const struct rt_syscall_described *d = rt_syscall_described(info);
+    bool has = false;
     for (u32 left = d->descriptors; left; left &= left - 1) {
         u32 i = (u32)__builtin_ctz(left);
-        if (hidden((int)args[i]) && rt_arg_is_used_fd(nr, d->args[i].kind, i, args)) return true;
+        if (!hidden((int)args[i]) || !rt_arg_is_used_fd(nr, d->args[i].kind, i, args)) continue;
+        if (!has) memcpy(without, args, 6 * sizeof *args);
+        without[i] = NEVER_OPEN;
+        has = true;
     }
-    return false;
+    return has;
 }
 
 /* A copy above fd, or, where the limit leaves nothing there, as high as can be. */

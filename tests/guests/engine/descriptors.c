@@ -27,6 +27,14 @@ int main(void) {
         if (i > 2) open_ones += lseek(i, 0, SEEK_CUR) >= 0 || errno != EBADF;
     }
     printf("open %d\n", open_ones);
+    int other = 0; /* calls that look at another argument before the descriptor */
+    for (int i = 3; i < 20000; i++) {
+        other += syscall(SYS_flock, i, 77) == 0 || errno != EINVAL;
+        other += syscall(SYS_signalfd4, i, &st, 7L, 0) == 0 || errno != EINVAL;
+        other += syscall(SYS_fremovexattr, i, NULL) == 0 || errno != EFAULT;
+        other += syscall(SYS_faccessat2, i, "f", -1, 0) == 0 || errno != EINVAL;
+    }
+    printf("another error %d\n", other);
     int out = dup(1);
     struct rlimit rl;
     getrlimit(RLIMIT_NOFILE, &rl);
