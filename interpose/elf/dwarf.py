@@ -20,6 +20,7 @@ from interpose.elf.cursor import DAMAGE, Cursor
 from interpose.elf.errors import ElfError
 from interpose.elf.image import Image
 from interpose.elf.linetable import OFFSET_SIZED, LineProgram
+from interpose.elf.store import kept_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -199,6 +200,12 @@ class DebugInfo:
             or image.section_named(".debug_sup") is not None
         ):
             return True
+        # The addresses of split units are there; a unit that has none is never asked for.
+        if image.section_named(".debug_addr") is None:
+            return False
+        return kept_answer(image, "s1.split", self._names_split_files)
+
+    def _names_split_files(self) -> bool:
         with suppress(ElfError):
             return any(b".dwo\0" in self.section(name) for name in (".debug_str", ".debug_line_str"))
         return False
@@ -206,6 +213,9 @@ class DebugInfo:
     @property
     def is_whole(self) -> bool:
         """Whether the units fill their section; what is damaged within them shows when it is asked for."""
+        return kept_answer(self._image, "w1.whole", self._units_fill_section)
+
+    def _units_fill_section(self) -> bool:
         with suppress(*DAMAGE):
             cursor = Cursor(self.section(".debug_info"), 0)
             while cursor.position < len(cursor.data):

@@ -7,6 +7,7 @@ file that it was made from. Whatever goes wrong with the store is ignored.
 from __future__ import annotations
 
 import os
+import time
 
 from interpose.elf.errors import ElfError
 
@@ -37,6 +38,19 @@ def stored_name(image: Image, kind: str) -> str | None:
         return None
     version, _, ending = kind.partition(".")
     return os.path.join(top, "interpose", f"{build_id}-{version}-{image.size:x}-{written:x}.{ending}")
+
+
+def kept_answer(image: Image, kind: str, ask: Callable[[], bool]) -> bool:
+    """What ``ask`` answers of an image, or has answered before."""
+    path = stored_name(image, kind)
+    if path is not None:
+        with suppress(OSError, ValueError), open(path, "rb") as stream:
+            return bool((b"no\n", b"yes\n").index(stream.read(8)))
+    began = time.monotonic()
+    answer = ask()
+    if path is not None and time.monotonic() - began >= WORTH_STORING_SECONDS:
+        store(path, lambda stream: stream.write(b"yes\n" if answer else b"no\n"))
+    return answer
 
 
 def store(path: str, write: Callable[[BinaryIO], object]) -> None:

@@ -21,6 +21,7 @@ from interpose.ranges import Ranges
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from contextlib import suppress
     from functools import cached_property
     from typing import Any, NamedTuple
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from interpose.elf.sourcelines import SourceLines
     from interpose.elf.variables import VariablePlace, Variables
 else:
-    from interpose.plain import cached_property
+    from interpose.plain import cached_property, suppress
     from interpose.records import NamedTuple
 
 _SECTION_KINDS = {
@@ -223,10 +224,10 @@ class ObjectFile:
     @cached_property
     def _splits_paths(self) -> bool:
         """Whether GCC alone made it: a file's name is never more than the last part of its path then."""
-        try:
-            comment = self.image.data_of(".comment") if self.image is not None else b""
-        except ElfError:
-            comment = b""
+        comment = b""
+        for image in (self.image, self.debug_image):  # strip takes it from the former
+            with suppress(ElfError):
+                comment = comment or (image.data_of(".comment") if image is not None else b"")
         makers = [maker for maker in comment.split(b"\0") if maker]
         return bool(makers) and all(maker.startswith(b"GCC: ") for maker in makers)
 

@@ -13,8 +13,10 @@ import pytest
 from elf.helpers import C_SOURCE, CXX_SOURCE, libraries, line_of, map_image, symbol_of
 
 from interpose.elf.debugfile import find_debug_image
+from interpose.elf.dwarf import DebugInfo
 from interpose.elf.headers import PF_X
 from interpose.elf.image import Image
+from interpose.elf.store import kept_answer
 from interpose.elf.symbolizer import Frame, Symbolizer
 from interpose.report.stack import StackOptions, StackResolver, describe_frame
 
@@ -413,6 +415,34 @@ def test_build_id_below_extra_path(compile_program, tmp_path: Path) -> None:
     )
     (place / f"{build_id[2:]}.debug").write_bytes(other.read_bytes())
     assert find_debug_image(Image.open(str(program)), [str(tmp_path)]) is None
+
+
+def test_names_of_a_stripped_library_need_no_units(compile_program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """strip takes the maker's name, too; without it each file's name was looked up in its unit."""
+    program = compile_program("prog.c", C_SOURCE, "-O2", "-g")
+    start, _ = symbol_of(program, "main")
+    debug = program.parent / ".debug" / "program.debug"
+    debug.parent.mkdir()
+    split_debug(program, debug)
+    changes = [f"--add-gnu-debuglink={debug}", "--remove-section=.comment"]
+    subprocess.run(["objcopy", *changes, str(program)], check=True)
+    assert Image.open(str(program)).section_named(".comment") is None
+    monkeypatch.setattr(DebugInfo, "unit", lambda self, offset: pytest.fail("a unit was read"))
+    symbolizer = Symbolizer(directories=False)
+    bias = map_image(symbolizer, program, BASE)
+    assert symbolizer.lookup(bias + start)[-1].file == "prog.c"
+
+
+def test_an_answer_is_kept(c_program: Path, private_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("interpose.elf.store.WORTH_STORING_SECONDS", 0)
+    image = Image.open(str(c_program))
+    for answer, ask in ((True, lambda: True), (False, lambda: False)):
+        kind = f"t{answer:d}.test"
+        assert kept_answer(image, kind, ask) is answer
+        assert kept_answer(image, kind, lambda: pytest.fail("asked again")) is answer
+        (stored,) = private_cache.glob(f"*-t{answer:d}-*")
+        stored.write_bytes(b"neither")
+        assert kept_answer(image, kind, ask) is answer
 
 
 def libc_debug() -> tuple[str, Image | None]:
