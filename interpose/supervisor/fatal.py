@@ -5,7 +5,7 @@ See docs/spec/output.md section 8.
 
 from __future__ import annotations
 
-import signal
+import _signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,35 +16,40 @@ if TYPE_CHECKING:
     from interpose.report.xml import XmlSink
     from interpose.supervisor.main import Supervisor
 
+# Not by the enumeration of ``signal``: that takes 2 ms to load, for which the dying program would wait.
+_NAMES = {number: name for name, number in vars(_signal).items() if name.startswith("SIG") and name[3] != "_"}
+_NAMES[_signal.SIGIO] = "SIGIO"
+"""The last of several names for a number is the usual one, but SIGPOLL."""
+
 _EVENTS: dict[tuple[int, int], str] = {
-    (signal.SIGSEGV, 1): "Access not within mapped region",
-    (signal.SIGSEGV, 2): "Bad permissions for mapped region",
-    (signal.SIGSEGV, 0x80): "General Protection Fault",
-    (signal.SIGILL, 1): "Illegal opcode",
-    (signal.SIGILL, 2): "Illegal operand",
-    (signal.SIGILL, 3): "Illegal addressing mode",
-    (signal.SIGILL, 4): "Illegal trap",
-    (signal.SIGILL, 5): "Privileged opcode",
-    (signal.SIGILL, 6): "Privileged register",
-    (signal.SIGILL, 7): "Coprocessor error",
-    (signal.SIGILL, 8): "Internal stack error",
-    (signal.SIGFPE, 1): "Integer divide by zero",
-    (signal.SIGFPE, 2): "Integer overflow",
-    (signal.SIGFPE, 3): "FP divide by zero",
-    (signal.SIGFPE, 4): "FP overflow",
-    (signal.SIGFPE, 5): "FP underflow",
-    (signal.SIGFPE, 6): "FP inexact",
-    (signal.SIGFPE, 7): "FP invalid operation",
-    (signal.SIGFPE, 8): "FP subscript out of range",
-    (signal.SIGBUS, 1): "Invalid address alignment",
-    (signal.SIGBUS, 2): "Non-existent physical address",
-    (signal.SIGBUS, 3): "Hardware error",
+    (_signal.SIGSEGV, 1): "Access not within mapped region",
+    (_signal.SIGSEGV, 2): "Bad permissions for mapped region",
+    (_signal.SIGSEGV, 0x80): "General Protection Fault",
+    (_signal.SIGILL, 1): "Illegal opcode",
+    (_signal.SIGILL, 2): "Illegal operand",
+    (_signal.SIGILL, 3): "Illegal addressing mode",
+    (_signal.SIGILL, 4): "Illegal trap",
+    (_signal.SIGILL, 5): "Privileged opcode",
+    (_signal.SIGILL, 6): "Privileged register",
+    (_signal.SIGILL, 7): "Coprocessor error",
+    (_signal.SIGILL, 8): "Internal stack error",
+    (_signal.SIGFPE, 1): "Integer divide by zero",
+    (_signal.SIGFPE, 2): "Integer overflow",
+    (_signal.SIGFPE, 3): "FP divide by zero",
+    (_signal.SIGFPE, 4): "FP overflow",
+    (_signal.SIGFPE, 5): "FP underflow",
+    (_signal.SIGFPE, 6): "FP inexact",
+    (_signal.SIGFPE, 7): "FP invalid operation",
+    (_signal.SIGFPE, 8): "FP subscript out of range",
+    (_signal.SIGBUS, 1): "Invalid address alignment",
+    (_signal.SIGBUS, 2): "Non-existent physical address",
+    (_signal.SIGBUS, 3): "Hardware error",
 }
-_WITH_ADDRESS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE}
+_WITH_ADDRESS = {_signal.SIGSEGV, _signal.SIGBUS, _signal.SIGILL, _signal.SIGFPE}
 
 
 _DUMPING = frozenset(
-    getattr(signal, f"SIG{name}")
+    getattr(_signal, f"SIG{name}")
     for name in ("ABRT", "BUS", "FPE", "ILL", "QUIT", "SEGV", "SYS", "TRAP", "XCPU", "XFSZ")
 )
 """Those whose default action is a core file (signal(7))."""
@@ -58,9 +63,8 @@ def _is_told_quietly(number: int, code: int) -> bool:
 
 def signal_name(number: int) -> str:
     """``SIGSEGV``, ``SIGRT3``."""
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
+    name = _NAMES.get(number)
+    if name is None:
         return f"SIGRT{number - 32}" if number >= 32 else f"SIG{number}"
     return "SIGRT2" if name == "SIGRTMIN" else "SIGRT32" if name == "SIGRTMAX" else name
 
@@ -77,7 +81,7 @@ def _stack_size_lines(supervisor: Supervisor) -> list[str]:
 
 def report_signal(supervisor: Supervisor, slot: Any) -> None:
     """The death of the program by a signal, wherever it is to be told."""
-    if slot.a[0] == signal.SIGKILL:
+    if slot.a[0] == _signal.SIGKILL:
         return  # the program's own will: nothing to explain
     sink = supervisor.xml_sink
     in_text = supervisor.config.core.verbosity > 0 or _is_told_quietly(slot.a[0], slot.a[1])
@@ -113,13 +117,13 @@ def _fatal_lines(
     lines = ["", f"Process terminating with default action of signal {number} ({signal_name(number)})"]
     event = _EVENTS.get((number, code))
     if event is not None and number in _WITH_ADDRESS:
-        if number == signal.SIGSEGV and code == 0x80:
+        if number == _signal.SIGSEGV and code == 0x80:
             lines.append(f" {event}")
         else:
             lines.append(f" {event} at address 0x{addr:X}")
     if frames:
         lines += stack_lines(supervisor.resolver, supervisor.resolver.normalise(frames))
-    if number == signal.SIGSEGV and code == 1:
+    if number == _signal.SIGSEGV and code == 1:
         lines += _stack_size_lines(supervisor)
     return lines
 
@@ -150,7 +154,7 @@ def _facts(
     """Thread and its name, signal and its name, code, event, address."""
     number, code, address = slot.a[0], slot.a[1] & 0xFFFFFFFF, slot.a[2]
     event = _EVENTS.get((number, code))
-    told = event is not None and number in _WITH_ADDRESS and not (number == signal.SIGSEGV and code == 0x80)
+    told = event is not None and number in _WITH_ADDRESS and not (number == _signal.SIGSEGV and code == 0x80)
     tid = slot.tid_guest
     return (
         tid,
@@ -176,7 +180,7 @@ def _fatal_to_json(supervisor: Supervisor, slot: Any, frames: Sequence[int]) -> 
 def _fatal_to_xml(supervisor: Supervisor, sink: XmlSink, slot: Any, frames: Sequence[int]) -> None:
     """The same as an element; the hint about the stack's size has none, and is text."""
     sink.fatal_signal(*_facts(supervisor, slot), supervisor.resolver.normalise(frames))
-    if slot.a[0] == signal.SIGSEGV and slot.a[1] & 0xFFFFFFFF == 1:
+    if slot.a[0] == _signal.SIGSEGV and slot.a[1] & 0xFFFFFFFF == 1:
         supervisor.log.plain("\n".join(_stack_size_lines(supervisor)))
 
 
