@@ -721,9 +721,19 @@ static bool found_child(long nr, const u64 args[6], long result) {
     return !args[2] || rt_copy_from(&signo, args[2], 4) != 0 || signo != 0;
 }
 
+/* What waitid tells of a child: six fields, neither what lies between them nor behind them. */
+static void child_told(const struct call *c) {
+    if (!c->args[2]) return;
+    call_defines(c->ts, c->args[2], 12);
+    call_defines(c->ts, c->args[2] + 16, 12);
+}
+
 /* What is written although the call fails. */
 static void failed_out(struct call *c, long result) {
     switch (c->nr) {
+    case __NR_waitid:
+        if (result != -EFAULT) child_told(c);
+        break;
     case __NR_name_to_handle_at: /* how much room it takes, and where the file is */
         if (result != -EOVERFLOW) return;
         call_defines(c->ts, c->args[2], 8);
@@ -762,7 +772,12 @@ void mc_syscall_after(struct tstate *ts, long nr, const u64 given[6], long resul
         if ((nr == __NR_wait4 || (nr == __NR_waitid && i == 4)) && !found_child(nr, args, result)) continue;
         switch (a->kind) {
         case RT_ARG_OUT:
-        case RT_ARG_INOUT: call_defines(ts, args[i], n); break;
+        case RT_ARG_INOUT:
+            if (nr == __NR_waitid && i == 2)
+                child_told(&c);
+            else
+                call_defines(ts, args[i], n);
+            break;
         case RT_ARG_IOV_OUT:
             call_iovecs_defined(ts, args[i], rt_size_value(&a->size, args, result), (u64)result);
             break;
