@@ -61,33 +61,58 @@ void tk_report_cond(struct tk *t) {
     rt_error_end(t->ts, e);
 }
 
-/* A register that was tested counts as defined in the rest of its block only, as under Valgrind: what uses it in
- * another place is told, too.  Like Valgrind's, the block goes on behind a direct jump or call: where a function
- * begins by saving the register, what it saves counts as defined.
- * Which of regs no instruction writes before it ends, at *end. */
+/* As under Valgrind, where what is tested is a temporary: the register itself, if it is the whole address, which counts
+ * as defined in the rest of its block only; a sum otherwise, which is told once in a block, and the register and all
+ * that is computed of it stay undefined.  Like Valgrind's, the block goes on behind a direct jump or call: where a
+ * function begins by saving the register, what it saves counts as defined. */
 static bool goes_on(const struct ip_insn *in) { return in->flow == IP_F_JMP || in->flow == IP_F_CALL; }
 
-static u16 unwritten(const struct ip_insn *in, u64 pc, u16 regs, u64 *end) {
+/* After which instruction the block ends that `in` at pc is of; 0: too far away. *regs: those that nothing writes. */
+static u64 block_end(const struct ip_insn *in, u64 pc, u16 *regs) {
     struct ip_insn next;
-    *end = pc;
-    if (in->flow != IP_F_NEXT) return regs & (u16)~in->gpr_write;
-    for (unsigned i = 0; i < MAX_REST && (regs &= (u16)~in->gpr_write); i++, in = &next) {
-        *end = goes_on(in) ? in->target : *end + in->len;
-        if (!tk_fetch(*end, &next)) return 0;
-        if (next.flow != IP_F_NEXT && !goes_on(&next)) return regs;
+    *regs &= (u16)~in->gpr_write;
+    if (in->flow != IP_F_NEXT) return pc;
+    for (unsigned i = 0; i < MAX_REST; i++, in = &next, *regs &= (u16)~in->gpr_write) {
+        pc = goes_on(in) ? in->target : pc + in->len;
+        if (!tk_fetch(pc, &next)) return 0;
+        if (next.flow != IP_F_NEXT && !goes_on(&next)) return pc;
     }
     return 0;
 }
 
-static void undefined_again(struct tstate *ts, unsigned r, u64 u, u64 end) {
-    unsigned n = ts->umask >> IP_U_TESTED & 1 && ts->tested_end == end ? ts->tested_n : 0;
-    if (n == sizeof ts->tested_reg) return;
-    ts->tested_reg[n] = (u8)r;
-    ts->tested_value[n] = ts->gpr[r];
-    ts->tested_u[n] = u;
-    ts->tested_n = (u8)(n + 1);
+/* The block whose tests are noted, if it is the one that ends there; if not, it has none yet. */
+static unsigned noted(const struct tstate *ts, u64 end) {
+    return ts->umask >> IP_U_TESTED & 1 && ts->tested_end == end ? ts->tested_n : 0;
+}
+
+/* Until the block ends: r was tested, the number of a register and by 16 the logarithm of what it is multiplied by. Its
+ * bits u are undefined again then, if it has this value; without such bits the value is the pc of the test, behind
+ * which r is what was told until it is written. */
+static void note_tested(struct tstate *ts, unsigned r, u64 value, u64 u, u64 end) {
+    unsigned n = noted(ts, end), i = 0;
+    while (i < n && (u || ts->tested_u[i] || ts->tested_reg[i] != r)) i++;
+    if (i == sizeof ts->tested_reg) return;
+    ts->tested_reg[i] = (u8)r;
+    ts->tested_value[i] = value;
+    ts->tested_u[i] = u;
+    ts->tested_n = (u8)(i < n ? n : n + 1);
     ts->tested_end = end;
     ts->umask |= 1ull << IP_U_TESTED;
+}
+
+static bool is_written(u64 from, u64 pc, unsigned r) {
+    struct ip_insn in;
+    for (unsigned i = 0; i < MAX_REST && from != pc; i++) {
+        if (!tk_fetch(from, &in) || in.gpr_write >> (r & 15) & 1) return true;
+        from = goes_on(&in) ? in.target : from + in.len;
+    }
+    return from != pc;
+}
+
+static bool was_told(const struct tstate *ts, unsigned r, u64 end) {
+    for (unsigned i = 0; i < noted(ts, end); i++)
+        if (ts->tested_reg[i] == r && !ts->tested_u[i]) return !is_written(ts->tested_value[i], ts->pc & IP_KEY_PC, r);
+    return false;
 }
 
 void tk_block_ends(struct tstate *ts) {
@@ -95,26 +120,52 @@ void tk_block_ends(struct tstate *ts) {
     if (ts->tested_end != (ts->pc & IP_KEY_PC)) return; /* a signal's handler came between, say */
     for (unsigned i = 0; i < ts->tested_n; i++) {
         unsigned r = ts->tested_reg[i];
-        if (ts->gpr[r] != ts->tested_value[i]) continue;
+        if (!ts->tested_u[i] || ts->gpr[r] != ts->tested_value[i]) continue;
         ts->vgpr[r] |= ts->tested_u[i];
         ts->umask |= 1ull << (IP_U_GPR0 + r);
     }
 }
 
-void tk_check_gprs(struct tk *t, u16 regs, unsigned size) {
-    bool bad = false;
-    u64 end = 0;
-    u16 stays = 0;
+/* Of regs, those that are undefined in their lower size bytes; what made the last of them is the origin. */
+static u16 undefined_of(struct tk *t, u16 regs, unsigned size) {
+    u16 found = 0;
     for (unsigned r = 0; r < 16; r++) {
-        u64 u = t->ts->vgpr[r];
-        if (!(regs >> r & 1) || !(u & tk_mask(size))) continue;
-        if (!bad) stays = unwritten(t->in, t->ts->pc & IP_KEY_PC, regs & (u16) ~(1u << IP_RSP), &end);
-        bad = true;
+        if (!(regs >> r & 1) || !(t->ts->vgpr[r] & tk_mask(size))) continue;
+        found |= (u16)(1u << r);
         if (origins_kept()) t->origin = origin_of_gpr(t->ts, r);
-        tk_set_gpr(t, r, 0);
-        if (stays >> r & 1) undefined_again(t->ts, r, u, end);
     }
-    if (bad) tk_report_value(t, 8);
+    return found;
+}
+
+void tk_check_gprs(struct tk *t, u16 regs, unsigned size) {
+    u16 bad = undefined_of(t, regs, size), stays = bad & (u16) ~(1u << IP_RSP);
+    bool is_new = false;
+    if (!bad) return;
+    u64 end = block_end(t->in, t->ts->pc & IP_KEY_PC, &stays);
+    for (unsigned r = 0; r < 16; r++) {
+        if (!(bad >> r & 1)) continue;
+        u64 u = t->ts->vgpr[r];
+        is_new = is_new || !was_told(t->ts, r, end);
+        tk_set_gpr(t, r, 0);
+        if (end && stays >> r & 1) note_tested(t->ts, r, t->ts->gpr[r], u, end);
+    }
+    if (is_new) tk_report_value(t, 8);
+}
+
+/* The same for what an address is the sum of. */
+static void check_sum(struct tk *t, u16 regs, unsigned size) {
+    const struct ip_mem *m = &t->in->mem;
+    u16 bad = undefined_of(t, regs, size), all = 0;
+    bool is_new = false;
+    if (!bad) return;
+    u64 pc = t->ts->pc & IP_KEY_PC, end = block_end(t->in, pc, &all);
+    for (unsigned r = 0; r < 16; r++) {
+        unsigned as = r == m->index ? r | (unsigned)__builtin_ctz(m->scale) << 4 : r;
+        if (!(bad >> r & 1) || was_told(t->ts, as, end)) continue;
+        is_new = true;
+        if (end && end != pc) note_tested(t->ts, as, pc, 0, end);
+    }
+    if (is_new) tk_report_value(t, 8);
 }
 
 /* ---- memory ------------------------------------------------------------------------ */
@@ -144,7 +195,10 @@ u64 tk_ea(struct tk *t) {
     if (t->ea_known) return t->ea;
     if (m->base < 16) regs |= (u16)(1u << m->base);
     if (m->index < 16 && !m->vsib) regs |= (u16)(1u << m->index);
-    tk_check_gprs(t, regs, m->addr32 ? 4 : 8);
+    if (m->index < 16 || m->disp || m->addr32)
+        check_sum(t, regs, m->addr32 ? 4 : 8);
+    else
+        tk_check_gprs(t, regs, 8);
     t->ea = tk_ea_raw(t);
     t->ea_known = true;
     return t->ea;
