@@ -165,6 +165,8 @@ static void check_sum(struct tk *t, u16 regs, unsigned size) {
         is_new = true;
         if (end && end != pc) note_tested(t->ts, as, pc, 0, end);
     }
+    /* Once and for all: each call and return would be told, and Valgrind's stack pointer counts as defined. */
+    if (bad >> IP_RSP & 1) tk_set_gpr(t, IP_RSP, 0);
     if (is_new) tk_report_value(t, 8);
 }
 
