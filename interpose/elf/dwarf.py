@@ -213,9 +213,6 @@ class DebugInfo:
     @property
     def is_whole(self) -> bool:
         """Whether the units fill their section; what is damaged within them shows when it is asked for."""
-        return kept_answer(self._image, "w1.whole", self._units_fill_section)
-
-    def _units_fill_section(self) -> bool:
         with suppress(*DAMAGE):
             cursor = Cursor(self.section(".debug_info"), 0)
             while cursor.position < len(cursor.data):

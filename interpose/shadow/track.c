@@ -80,7 +80,7 @@ static u64 block_end(const struct ip_insn *in, u64 pc, u16 *regs) {
     return 0;
 }
 
-/* The block whose tests are noted, if it is the one that ends there; if not, it has none yet. */
+/* How many tests are noted of the block that ends there: those of another one are of no use any more. */
 static unsigned noted(const struct tstate *ts, u64 end) {
     return ts->umask >> IP_U_TESTED & 1 && ts->tested_end == end ? ts->tested_n : 0;
 }
@@ -155,10 +155,10 @@ void tk_check_gprs(struct tk *t, u16 regs, unsigned size) {
 /* The same for what an address is the sum of. */
 static void check_sum(struct tk *t, u16 regs, unsigned size) {
     const struct ip_mem *m = &t->in->mem;
-    u16 bad = undefined_of(t, regs, size), all = 0;
+    u16 bad = undefined_of(t, regs, size), none = 0;
     bool is_new = false;
     if (!bad) return;
-    u64 pc = t->ts->pc & IP_KEY_PC, end = block_end(t->in, pc, &all);
+    u64 pc = t->ts->pc & IP_KEY_PC, end = block_end(t->in, pc, &none);
     for (unsigned r = 0; r < 16; r++) {
         unsigned as = r == m->index ? r | (unsigned)__builtin_ctz(m->scale) << 4 : r;
         if (!(bad >> r & 1) || was_told(t->ts, as, end)) continue;

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 # Not by the enumeration of ``signal``: that takes 2 ms to load, for which the dying program would wait.
 _NAMES = {number: name for name, number in vars(_signal).items() if name.startswith("SIG") and name[3] != "_"}
-_NAMES[_signal.SIGIO] = "SIGIO"
-"""The last of several names for a number is the usual one, but SIGPOLL."""
+_NAMES |= {_signal.SIGIO: "SIGIO"}  # of several names the last is the usual one, but SIGPOLL
 
 _EVENTS: dict[tuple[int, int], str] = {
     (_signal.SIGSEGV, 1): "Access not within mapped region",

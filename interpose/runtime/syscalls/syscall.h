@@ -119,15 +119,14 @@ long rt_sys_ioctl(struct tstate *ts);
 long rt_sys_userfaultfd(struct tstate *ts);
 #define USERFAULTFD_IOC_NEW_ 0xaa00 /* linux/userfaultfd.h, since Linux 6.1 */
 
-/* The arguments of the call that ts makes. */
-#define RT_SYSCALL_ORDER {IP_RDI, IP_RSI, IP_RDX, IP_R10, IP_R8, IP_R9}
+/* Where a call's arguments are, in order. */
+static const u8 rt_syscall_regs[6] = {IP_RDI, IP_RSI, IP_RDX, IP_R10, IP_R8, IP_R9};
+
 static inline void rt_syscall_args(const struct tstate *ts, u64 args[6]) {
-    static const u8 order[6] = RT_SYSCALL_ORDER;
-    for (int i = 0; i < 6; i++) args[i] = ts->gpr[order[i]];
+    for (int i = 0; i < 6; i++) args[i] = ts->gpr[rt_syscall_regs[i]];
 }
 static inline void rt_set_syscall_args(struct tstate *ts, const u64 args[6]) {
-    static const u8 order[6] = RT_SYSCALL_ORDER;
-    for (int i = 0; i < 6; i++) ts->gpr[order[i]] = args[i];
+    for (int i = 0; i < 6; i++) ts->gpr[rt_syscall_regs[i]] = args[i];
 }
 
 /* --trace-syscalls=yes. */

@@ -51,7 +51,6 @@ enum {
 #define REDZONE       128
 
 static const u8 from32[6] = {IP_RBX, IP_RCX, IP_RDX, IP_RSI, IP_RDI, IP_RBP};
-static const u8 to64[6] = {IP_RDI, IP_RSI, IP_RDX, IP_R10, IP_R8, IP_R9};
 
 /* Values and V bits of one call. */
 struct call {
@@ -105,8 +104,8 @@ static long same(struct tstate *ts, u64 next_pc, int nr, const struct call *c) {
     memcpy(vgpr, ts->vgpr, sizeof vgpr);
     /* vfork's child starts with the registers as they are now. */
     for (int i = 0; i < 6 && nr != __NR_vfork; i++) {
-        ts->gpr[to64[i]] = c->args[i];
-        set_vbits(ts, to64[i], c->undefined[i]);
+        ts->gpr[rt_syscall_regs[i]] = c->args[i];
+        set_vbits(ts, rt_syscall_regs[i], c->undefined[i]);
     }
     rt_syscall_as(ts, nr, next_pc); /* RAX stays: a call that is made again is this one */
     bool answered = ts->pc == next_pc;

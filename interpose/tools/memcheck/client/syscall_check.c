@@ -20,8 +20,6 @@
 #define NR_LSM_GET_SELF_ATTR 459
 #define NR_LSM_LIST_MODULES  461
 
-static const u8 arg_reg[6] = {IP_RDI, IP_RSI, IP_RDX, IP_R10, IP_R8, IP_R9};
-
 #define NUMBER_PARAM "(syscallno)"
 
 /* "socketcall.send(buf)", not "buf": the call's name is in it.  The call's number has none. */
@@ -653,7 +651,7 @@ static void check_registers(struct call *c) {
     struct used_arg a;
     for (u32 i = 0; next_used(c, d, i, &a); i = a.number + 1)
         if (!a.is->conditional || sh_condition_holds(c->nr, c->args, a.number))
-            check_register(c, arg_reg[a.number], is_narrow(c, a.number, a.is->kind), a.in_register);
+            check_register(c, rt_syscall_regs[a.number], is_narrow(c, a.number, a.is->kind), a.in_register);
     c->parts = NULL;
 }
 
