@@ -13,6 +13,7 @@ from interpose.jit._native import ffi, lib
 
 from .test_heap import free, malloc
 
+REDZONE = 16
 DISTANCES = (0, 16, 24, 72, 4096)
 
 
@@ -78,6 +79,39 @@ def test_by_spans_and_by_all_records(sh: Any, memory: int) -> None:
         assert touching(live, addr, distance) == found & live.keys()
         gone = {at for at, _, state, _, _ in rows if state == lib.IP_HB_QUARANTINE} & freed.keys()
         assert gone <= touching(freed, addr, distance)  # the oldest have left the quarantine
+    for addr in live:
+        free(sh, addr)
+
+
+def unallocated(memory: int, table: int, addr: int) -> tuple[int, int] | None:
+    ends = ffi.new("uint64_t[2]")
+    return (ends[0], ends[1]) if lib.ip_heap_unallocated(memory, table, addr, REDZONE, ends) else None
+
+
+def test_memory_of_no_block(sh: Any, memory: int) -> None:
+    """An address is in such a piece, or a block with its red zones holds it; and no block is in the piece."""
+    rng = random.Random(int(os.environ.get("INTERPOSE_SEED", "1")))
+    live, _ = fill(sh, rng)
+    table = int(sh.ffi.cast("uint64_t", sh.lib.heap_table))
+    pieces = set()
+    for block in rng.choices(sorted(live), k=500):
+        addr = block + rng.choice((0, 20, 100, 2000, 60_000, -60_000, 200_000))
+        held = near(sh, memory, addr, REDZONE)
+        # At exactly that distance an address is near, and the piece's first byte.
+        is_inside = any(at - REDZONE <= addr < at + size + REDZONE for at, size, *_ in held)
+        piece = unallocated(memory, table, addr)
+        if piece is not None:
+            assert not is_inside and piece[0] <= addr < piece[1]
+            pieces.add(piece)
+        elif not is_inside:
+            low, high = sh.lib.heap_table.arena_lo, sh.lib.heap_table.arena_hi
+            assert not any(lo <= addr < hi for lo, hi in zip(low, high, strict=True))
+    assert len(pieces) > 20
+    for lo, hi in pieces:
+        assert not [at for at in live if lo < at + live[at] + REDZONE and at - REDZONE < hi]
+        assert unallocated(memory, table, lo) == unallocated(memory, table, hi - 1) == (lo, hi)
+    for addr in (0, 8, (1 << 45) - 1, 1 << 45, (1 << 64) - 1):
+        assert unallocated(memory, table, addr) is None
     for addr in live:
         free(sh, addr)
 

@@ -80,6 +80,9 @@ class AddressSpace(Protocol):
 
     def live_block_near(self, addr: int, distance: int, /) -> HeapBlock | None: ...
     def freed_block_near(self, addr: int, distance: int, /) -> HeapBlock | None: ...
+    def unallocated(self, addr: int, /) -> tuple[int, int] | None:
+        """Start and end of the memory around the address that the heap has, and no block of it."""
+
     def metapool_block(self, addr: int, /) -> HeapBlock | None:
         """A chunk of a metapool that holds the address."""
 
@@ -124,6 +127,9 @@ def describe_address(space: AddressSpace, addr: int, tid: int = 1) -> list[AuxPa
         return stack_parts(head, position)
     if far := _far_block(space, addr):
         return _block_parts(head, addr, far, "free'd" if far.freed else "alloc'd")
+    if gap := space.unallocated(addr):
+        where = relation(addr, gap[0], gap[1] - gap[0])
+        return [AuxPart(f'{head} {where} an unallocated block of size {gap[1] - gap[0]:,} in arena "client"')]
     if section := space.section_of(addr):
         stack = (addr,) if section.kind == "Text" else None
         return [AuxPart(f"{head} in the {section.kind} segment of {section.obj}", stack)]

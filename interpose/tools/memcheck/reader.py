@@ -166,6 +166,13 @@ class HeapReader:
             self._near = addr, distance, rows, [_row(rows[at]) for at in range(found)]
         return self._near[3]
 
+    def unallocated(self, addr: int, redzone: int) -> tuple[int, int] | None:
+        """The piece of the heap's memory around an address that is no block's, nor a block's red zone."""
+        table, ends = self._client.symbol(lib.IP_SYM_HEAP_TABLE), ffi.new("uint64_t[2]")
+        if not table or not lib.ip_heap_unallocated(self._client.memory_fd(), table, addr, redzone, ends):
+            return None
+        return ends[0], ends[1]
+
     def _pieces(self) -> Iterator[tuple[int, bytes]]:
         """Copies of the heap's records, ``struct ip_heap_block``, with the number of the first one."""
         table = self._table()

@@ -100,6 +100,12 @@ class ClientSpace:
     def freed_block_near(self, addr: int, distance: int) -> HeapBlock | None:
         return BlockMap.nearest(self._reader.near(addr, distance, freed=True), addr, distance)
 
+    def unallocated(self, addr: int) -> tuple[int, int] | None:
+        mapping = self._reader.mapping_at(addr)
+        if mapping is None or mapping.kind != "anonymous":
+            return None  # the program has mapped something over it
+        return self._reader.unallocated(addr, self.redzone)
+
     # -- objects -------------------------------------------------------------------------------
 
     def variable_at(self, addr: int, tid: int) -> Variable | None:

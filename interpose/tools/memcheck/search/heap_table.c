@@ -129,6 +129,60 @@ size_t ip_heap_numbered(int mem, uint64_t table, uint64_t number, struct ip_near
     return 1;
 }
 
+/* The arena that holds addr. */
+static int arena_of(int mem, uint64_t table, uint64_t addr, uint64_t out[2]) {
+    uint64_t n = word_at(mem, table + offsetof(struct ip_heap_table, n_arenas));
+    for (uint64_t i = 0; i < n; i++) {
+        out[0] = word_at(mem, table + offsetof(struct ip_heap_table, arena_lo) + 8 * i);
+        out[1] = word_at(mem, table + offsetof(struct ip_heap_table, arena_hi) + 8 * i);
+        if (out[0] <= addr && addr < out[1]) return 1;
+    }
+    return 0;
+}
+
+static uint64_t span_of_unit(int mem, uint64_t map, uint64_t unit) {
+    uint64_t leaf = word_at(mem, map + 8 * (unit >> IP_HEAP_LEAF_BITS));
+    return leaf ? word_at(mem, leaf + 8 * (unit & LEAF)) : 0;
+}
+
+/* Narrows out, which holds addr and is nobody's but where blocks of the span are. */
+static size_t between_blocks(int mem, const struct ip_heap_span *span, uint64_t addr, uint64_t redzone, uint64_t *out) {
+    struct ip_heap_block some[SOME];
+    uint64_t left = span->stride ? span->used : 1, at = (uint64_t)span->records;
+    out[0] = span->lo;
+    out[1] = span->lo + span->units * IP_HEAP_UNIT;
+    for (uint64_t count; left; left -= count, at += count * sizeof *some) {
+        count = left < SOME ? left : SOME;
+        if (!read_from(mem, some, count * sizeof *some, at)) return 0;
+        for (uint64_t i = 0; i < count; i++) {
+            if (!is_block(&some[i])) continue;
+            uint64_t lo = some[i].addr - redzone, hi = some[i].addr + some[i].size + redzone;
+            if (hi <= addr) {
+                if (hi > out[0]) out[0] = hi;
+            } else if (lo > addr) {
+                if (lo < out[1]) out[1] = lo;
+            } else {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+size_t ip_heap_unallocated(int mem, uint64_t table, uint64_t addr, uint64_t redzone, uint64_t *out) {
+    uint64_t arena[2], map = word_at(mem, table + offsetof(struct ip_heap_table, unit_map));
+    if (addr >= IP_CLIENT_END || !arena_of(mem, table, addr, arena)) return 0;
+    struct ip_heap_span span;
+    uint64_t unit = addr / IP_HEAP_UNIT, at = span_of_unit(mem, map, unit), end = unit + 1;
+    if (at) return read_from(mem, &span, sizeof span, at) ? between_blocks(mem, &span, addr, redzone, out) : 0;
+    while (unit * IP_HEAP_UNIT > arena[0] && !span_of_unit(mem, map, unit - 1)) unit--;
+    while (end * IP_HEAP_UNIT < arena[1] && !span_of_unit(mem, map, end)) end++;
+    /* An arena need not begin with a unit. */
+    out[0] = unit * IP_HEAP_UNIT < arena[0] ? arena[0] : unit * IP_HEAP_UNIT;
+    out[1] = end * IP_HEAP_UNIT > arena[1] ? arena[1] : end * IP_HEAP_UNIT;
+    return 1;
+}
+
 size_t ip_described_at(int mem, uint64_t root, uint64_t addr, struct mc_described *out) {
     struct mc_described some[SOME];
     struct mc_described_table table;

@@ -27,6 +27,7 @@ class Space:
     symbol: DataSymbol | None = None
     static: Variable | None = None
     stack: StackPosition | None = None
+    gap: tuple[int, int] | None = None
     section: Section | None = None
     below_stack: bool = False
     brk: tuple[int, int] | None = None
@@ -59,6 +60,9 @@ class Space:
 
     def stack_of(self, addr: int, tid: int) -> StackPosition | None:
         return self.stack
+
+    def unallocated(self, addr: int) -> tuple[int, int] | None:
+        return self.gap
 
     def section_of(self, addr: int) -> Section | None:
         return self.section

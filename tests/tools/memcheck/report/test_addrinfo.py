@@ -86,6 +86,10 @@ IN_ORDER = [
     ({"symbol": SYMBOL}, 'Address 0x1002 is 33 bytes inside data symbol "gbuf"'),
     ({"static": Variable("s", 1)}, 'Location 0x1002 is 1 byte inside global var "s"'),
     ({"stack": STACK}, "Address 0x1002 is on thread 1's stack"),
+    (
+        {"gap": (0x1000, 0x3000)},
+        'Address 0x1002 is 2 bytes inside an unallocated block of size 8,192 in arena "client"',
+    ),
     ({"section": Section("Text", "/bin/b")}, "Address 0x1002 is in the Text segment of /bin/b"),
     (
         {"below_stack": True},
