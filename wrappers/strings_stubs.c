@@ -259,7 +259,7 @@ GENERIC(20340, strspn, SYM(20340, C_LIB, strspn));
 
 /* How often an undefined character is told, and how undefined the answer is, is as with Valgrind: strncmp and its kin
  * have these conditions in this order, strcmp's loop has one, which is defined where the first string's end is, behind
- * two for the first characters. */
+ * two for the first characters; and two ends are compared once more, for of one the other may be undefined. */
 INLINE int folded(char c, int fold) { return fold ? lower((uchar)c) : (uchar)c; }
 INLINE int compare(const char *a, const char *b, size_t n, int fold) {
     for (; n; n--, a++, b++) {
@@ -271,13 +271,13 @@ INLINE int compare(const char *a, const char *b, size_t n, int fold) {
 }
 INLINE int compare_whole(const char *a, const char *b, int fold) {
     int x = folded(*a, fold), y = folded(*b, fold);
-    if (x == y) {
-        if (!x) return 0;
+    if (x == y && !one_condition(!x)) {
         do {
             x = folded(*++a, fold);
             y = folded(*++b, fold);
         } while (!one_condition((x != y) | !x));
     }
+    __asm__("" : "+r"(y)); /* whatever the branches say of it */
     return_less(x, y);
     return x > y;
 }
