@@ -336,24 +336,29 @@ class HeapReader:
         addr = self._client.symbol(lib.IP_SYM_TOOL)
         return self._client.read_struct("struct mc_root", addr) if addr else None
 
+    def ignored_ranges(self) -> Iterator[tuple[int, int, int]]:
+        """Where invalid accesses are not reported: first and last byte, and whether the program asked for it
+        (1) or an option (0), which is known here once there was such an access."""
+        root = self.tool_root()
+        if root is None:
+            return
+        for place in range(root.ignored.count):
+            at = root.ignored.at + place * ffi.sizeof("struct mc_range")
+            one = self._client.read_struct("struct mc_range", at)
+            if one is None:
+                break
+            yield one.lo, one.hi, one.kind
+
     def requested_ranges(self) -> list[tuple[int, int, int]]:
         """Where the program still has invalid accesses not reported: first and last byte, and the number of
         the range among all that there are, those between counted."""
-        root = self.tool_root()
-        if root is None:
-            return []
-        table = root.ignored
-        size = ffi.sizeof("struct mc_range")
         found, number, reached = [], 0, 0
-        for place in range(table.count):
-            one = self._client.read_struct("struct mc_range", table.at + place * size)
-            if one is None:
-                break
-            number += one.lo > reached
-            if one.kind:
-                found.append((one.lo, one.hi, number))
+        for lo, hi, kind in self.ignored_ranges():
+            number += lo > reached
+            if kind:
+                found.append((lo, hi, number))
             number += 1
-            reached = one.hi + 1
+            reached = hi + 1
         return found
 
     def described_at(self, addr: int) -> tuple[Any, bytes] | None:

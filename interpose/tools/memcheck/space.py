@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 from interpose.jit._native import ffi, lib
 from interpose.report.places import Segment, StackPosition
@@ -16,7 +16,7 @@ from .reader import HeapReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from dataclasses import replace
     from typing import NamedTuple, TypeVar
 
@@ -60,10 +60,18 @@ class EndedThread(NamedTuple):
 class ClientSpace:
     """Answers :class:`addrinfo.AddressSpace` and :class:`leak.LeakMemory` for a supervisor's client."""
 
-    def __init__(self, supervisor: Supervisor, reader: HeapReader, redzone: int) -> None:
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        reader: HeapReader,
+        redzone: int,
+        ignored: Callable[[], Iterable[tuple[int, int]]],
+    ) -> None:
+        """:param ignored: the ranges of --ignore-ranges as they are now, last bytes included."""
         self._supervisor = supervisor
         self._reader = reader
         self.redzone = redzone
+        self._ignored = ignored
         self.ended: EndedThread | None = None
 
     def forget(self) -> None:
@@ -290,12 +298,18 @@ class ClientSpace:
         return self._supervisor.client.read(addr, length)
 
     def valid_words(self, addrs: Sequence[int]) -> Sequence[int]:
-        """A V byte of zero means addressable and defined; without V bits (--instrument=no) all counts."""
+        """A V byte of zero means addressable and defined; without V bits (--instrument=no) all counts.
+
+        A word that begins where invalid accesses are ignored is none, as in Valgrind.
+        """
         good = bytearray(b"\1") * len(addrs)
         if self._supervisor.session.memory.header.config_flags & lib.IP_C_SHADOW:
             words = ffi.from_buffer("uint64_t[]", Words("Q", addrs))
             memory = self._supervisor.client.memory_fd()
             lib.ip_valid_words(memory, lib.IP_V_CONST, words, len(addrs), ffi.from_buffer("uint8_t[]", good))
+        for lo, hi, *_ in (*self._ignored(), *self._reader.ignored_ranges()):
+            first, behind = bisect_left(addrs, lo), bisect_right(addrs, hi)
+            good[first:behind] = bytes(behind - first)
         return good
 
     def read_words(self, addrs: Sequence[int]) -> Sequence[int]:

@@ -228,7 +228,9 @@ def normalise(report: str) -> str:
     text = re.sub(r"\b(obj:|mapped file )(?:/\S*)?/", r"\1", text)
     text = re.sub(r"^(-- used_suppression: .* )/\S*/", r"\1", text, flags=re.M)
     text = re.sub(r"(to suppress, use: --max-stackframe=)\d+", r"\1N", text)  # where mappings lie
-    text = re.sub(r"[\d,]+( bytes inside an unallocated block of size )[\d,]+", r"N\1N", text)  # each heap's own
+    text = re.sub(
+        r"[\d,]+( bytes inside an unallocated block of size )[\d,]+", r"N\1N", text
+    )  # each heap's own
     text = re.sub(r"^(Mempool chunk .* \[)[0-9a-f]+,[0-9a-f]+(\),)", r"\1..\2", text, flags=re.M)
     # clone3 is passed on, and named clone as in Valgrind, which makes the C library use clone.
     text = re.sub(r"\bclone \(clone3?\.S:\d+\)", "clone (clone.S)", text)
