@@ -184,7 +184,9 @@ def _variable_parts(addr: int, variable: Variable) -> list[AuxPart]:
     text = f"Location 0x{addr:x} is {variable.offset} {noun} inside {what}"
     frame = f"in frame #{variable.frame} of thread {variable.tid}"
     if variable.file is None:
-        return [AuxPart(f"{text},"), AuxPart(frame)] if is_local else [AuxPart(text)]
+        if is_local:
+            return [AuxPart(text if variable.part else f"{text},"), AuxPart(frame)]
+        return [AuxPart(f"{text},"), AuxPart("a global variable")] if variable.part else [AuxPart(text)]
     if variable.part:
         text += ","
     where = f"declared at {variable.file}:{variable.line}"

@@ -167,10 +167,11 @@ LOCAL = f"declared at a.c:5, {FRAME}"
         ),
         (Variable("v", 1, ".f[3]", "a.c", 5, 0, 1), ["1 byte inside v.f[3],", LOCAL]),
         (Variable("v", 0, "", None, None, 0, 1), ['0 bytes inside local var "v",', FRAME]),
-        (Variable("v", 0, ".f", None, None, 0, 1), ["0 bytes inside v.f,", FRAME]),
+        (Variable("v", 0, ".f", None, None, 0, 1), ["0 bytes inside v.f", FRAME]),
         (Variable("g", 0, "", "a.c", 5), ['0 bytes inside global var "g"', "declared at a.c:5"]),
         (Variable("g", 0, "[1]", "a.c", 5), ["0 bytes inside g[1],", "a global variable declared at a.c:5"]),
         (Variable("g", 0), ['0 bytes inside global var "g"']),
+        (Variable("g", 0, ".f"), ["0 bytes inside g.f,", "a global variable"]),
     ],
 )
 def test_variables(variable, lines):
