@@ -24,8 +24,8 @@ size_t ip_heap_near(int mem, uint64_t table, uint64_t addr, uint64_t distance, s
 /* The record of a block that is live or freed, by its number; 0: there is none. */
 size_t ip_heap_numbered(int mem, uint64_t table, uint64_t number, struct ip_near_block *out);
 
-/* What of the heap's memory around addr is no block's, nor its red zone: [out[0], out[1]), as far as it lies in one span
- * or between two; 0: addr is not in such. */
+/* What of the heap's memory around addr is no block's, nor its red zone: [out[0], out[1]), as far as it lies in one
+ * span or between two; 0: addr is not in such. */
 size_t ip_heap_unallocated(int mem, uint64_t table, uint64_t addr, uint64_t redzone, uint64_t *out);
 
 /* The block of the lowest number that holds addr, of those that the program has described; 0: none does.  root is where
