@@ -10,6 +10,8 @@
 #define ORIGINS_VEC   64
 #define ORIGIN_KINDS  0xe0000000        /* of a tag: of what it is the origin */
 #define STACK_KIND    0x40000000        /* ORIGIN_STACK                       */
+#define DEEP_KIND     0xa0000000        /* ORIGIN_DEEP                        */
+#define DEEP          63                /* bit of origin_near.call: the same  */
 #define UNKNOWN       1                 /* ORIGIN_UNKNOWN                     */
 #define NEAR_CALL     264               /* struct origin_near, at TH_ORIGINS  */
 #define NEAR_UNTAGGED 272
@@ -398,7 +400,7 @@ rt_moves_stub:
 .endm
 
 /* R8D = owner of the frame that holds \n bytes at RCX (frame_at); NEAR_CALL: where it has called the next newer one, 0:
- * it is the newest. */
+ * it is the newest; with bit DEEP, if they are below its red zone. */
 .macro FRAME n
         mov     %fs:TS_CS_TOP, %rsi
         cmp     %fs:TS_CS_LIMIT, %rsi
@@ -428,7 +430,11 @@ rt_moves_stub:
         sub     $CS_SIZE, %rsi
         jmp     10b
 11:     mov     %fs:TH_ORIGINS, %rsi
-        mov     %r8, NEAR_CALL(%rsi)
+        lea     -8-RED_ZONE(%rdx), %rax
+        cmp     %rax, %rcx
+        jae     12f
+        bts     $DEEP, %r8
+12:     mov     %r8, NEAR_CALL(%rsi)
         movabs  $MULTIPLIER, %rax
         imul    %rdi, %rax
         lea     -8(%rdx), %r8
@@ -506,6 +512,7 @@ rt_moves_stub:
         jne     7f
 6:      mov     %fs:TH_ORIGINS, %rsi    /* stack_tag, heap_ctx_of: of the frame's function */
         mov     NEAR_CALL(%rsi), %rdx
+        btr     $DEEP, %rdx
         dec     %rdx
         jns     8f
         mov     %fs:TS_EXIT_ID, %eax
@@ -532,6 +539,9 @@ rt_moves_stub:
         test    $ORIGIN_KINDS, %eax
         jne     origin_move_c
         or      $STACK_KIND, %eax
+        btq     $DEEP, NEAR_CALL(%rsi)
+        jnc     7f
+        xor     $(STACK_KIND ^ DEEP_KIND), %eax
 7:
 .endm
 

@@ -46,8 +46,8 @@ _Static_assert(offsetof(struct tstate, runtime_area) + offsetof(struct rt_thread
 _Static_assert(sizeof(struct ip_csent) == 16 && sizeof(struct ip_heap_block) == 32 &&
                    sizeof(struct heap_single) == 16 && HEAP_SINGLES == 256 && sizeof(struct origin_place) == 16 &&
                    ORIGIN_RECENT == 64 && ORIGIN_PAGES_OFF == 64 && ORIGIN_CHUNK == 20 && ORIGIN_BLOCK == 8 &&
-                   ORIGIN_GRANULE == 2 && IP_ORIGIN_SHIFT == 29 && ORIGIN_STACK == 2 && ORIGIN_UNKNOWN == 1 &&
-                   IP_KEY_PC == ~0ull >> 16,
+                   ORIGIN_GRANULE == 2 && IP_ORIGIN_SHIFT == 29 && ORIGIN_STACK == 2 && ORIGIN_DEEP == 5 &&
+                   ORIGIN_UNKNOWN == 1 && SH_REDZONE == 128 && IP_KEY_PC == ~0ull >> 16,
                "moves.S: tables, tags, keys");
 
 rt_lock_t origin_lock;
@@ -108,12 +108,20 @@ struct place {
     u64 ip;    /* an address in the function whose frame it is, or 0 */
     u32 owner; /* of a frame: a number that another one at the same place most likely does not have */
     u32 tag;   /* 0: not asked for yet */
+    bool deep; /* of a frame: below its red zone, in what its function has made room for */
 };
 
 static bool is_in(const struct place *p, u64 addr) { return addr >= p->lo && addr < p->hi; }
 
 /* What tells frames at the same place apart, most likely. */
 static u32 frame_owner(u64 slot, u64 ret) { return (u32)((slot ^ ret * 0x9e3779b97f4a7c15ull) >> 8); }
+
+/* addr is in the frame that begins at slot, with a red zone: that was the caller's to give, as under Valgrind, where it
+ * gets its origin by the call. */
+static void bound(struct place *f, u64 addr, u64 slot) {
+    f->deep = addr < slot - SH_REDZONE;
+    f->hi = f->deep ? slot - SH_REDZONE : slot;
+}
 
 /* The frame that holds a stack address. */
 static void frame_at(struct tstate *ts, u64 addr, struct place *f) {
@@ -128,7 +136,7 @@ static void frame_at(struct tstate *ts, u64 addr, struct place *f) {
         seen = e;
         f->owner = frame_owner(slot, e->retaddr);
         if (addr < slot) {
-            f->hi = slot;
+            bound(f, addr, slot);
             return;
         }
         f->ip = e->retaddr - 1;
@@ -160,7 +168,7 @@ static bool frame_elsewhere(struct tstate *ts, u64 addr, struct place *f) {
             if (!e.retaddr || slot < sp || rt_copy_from(&ret, slot, 8) < 0 || ret != e.retaddr) continue;
             f->owner = frame_owner(slot, ret);
             if (addr < slot) {
-                f->hi = slot;
+                bound(f, addr, slot);
                 return true;
             }
             f->ip = ret - 1;
@@ -174,18 +182,18 @@ static bool frame_elsewhere(struct tstate *ts, u64 addr, struct place *f) {
 
 static u32 make_tag(u32 kind, u32 ctx) { return ctx && ctx < 1u << KIND_SHIFT ? kind << KIND_SHIFT | ctx : 0; }
 
-static u32 stack_tag(const struct tstate *ts, u64 ip) {
+static u32 stack_tag(const struct tstate *ts, const struct place *p) {
     lock(ts, &heap_lock);
-    u32 ctx = heap_ctx_of(ip);
+    u32 ctx = heap_ctx_of(p->ip);
     unlock(ts, &heap_lock);
-    return make_tag(ORIGIN_STACK, ctx);
+    return make_tag(p->deep ? ORIGIN_DEEP : ORIGIN_STACK, ctx);
 }
 
 /* Of undefined memory that has no tag. */
 static u32 untouched(struct tstate *ts, u64 addr, struct place *p) {
     if (on_stack(ts, addr)) {
         if (!is_in(p, addr)) frame_at(ts, addr, p);
-        return p->tag ? p->tag : (p->tag = stack_tag(ts, p->ip));
+        return p->tag ? p->tag : (p->tag = stack_tag(ts, p));
     }
     if (is_in(p, addr)) return p->tag;
     *p = (struct place){.lo = addr};
@@ -194,7 +202,7 @@ static u32 untouched(struct tstate *ts, u64 addr, struct place *p) {
     /* That it is a block's is known without a stack, too (--keep-stacktraces). */
     if (heap_allocated_by(addr, &ctx, &p->hi)) tag = ctx ? make_tag(ORIGIN_HEAP, ctx) : ORIGIN_HEAP << KIND_SHIFT;
     unlock(ts, &heap_lock);
-    if (!tag && !rt_alone && frame_elsewhere(ts, addr, p) && p->ip) tag = stack_tag(ts, p->ip);
+    if (!tag && !rt_alone && frame_elsewhere(ts, addr, p) && p->ip) tag = stack_tag(ts, p);
     return p->tag = tag ? tag : ORIGIN_UNKNOWN;
 }
 

@@ -15,7 +15,8 @@
 #include "shadow/track.h"
 
 #define ORIGIN_UNKNOWN 1u
-enum { ORIGIN_HEAP = 1, ORIGIN_STACK = 2, ORIGIN_CLIENT = 3, ORIGIN_OTHER = 4 };
+/* ORIGIN_DEEP: of a frame, more than a red zone below where it begins. */
+enum { ORIGIN_HEAP = 1, ORIGIN_STACK = 2, ORIGIN_CLIENT = 3, ORIGIN_OTHER = 4, ORIGIN_DEEP = 5 };
 
 /* Of the tags of memory; nothing is called under it. */
 extern rt_lock_t origin_lock;

@@ -7,15 +7,20 @@ its block's allocation as origin, or the frame that holds it.
 from __future__ import annotations
 
 from interpose.jit._native import ffi, lib
+from interpose.report.places import RED_ZONE
 
 from .errors import Origin, OriginKind
 from .reader import NOT_KEPT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from .space import ThreadStack
     from .tool import Tool
 
+_PUSHES = range(0x50, 0x58)  # opcodes
+_MOST_CODE = 1 << 16  # bytes of a function that are looked through
 _HASH = 0x9E3779B97F4A7C15  # of chunks' numbers (origin_place_of) and of frames (frame_owner)
 _WORD = (1 << 64) - 1
 
@@ -27,9 +32,9 @@ def origin_at(tool: Tool, addr: int) -> Origin | None:
     tag, owner = _tag(tool, addr)
     thread = next((thread for thread in tool.space.threads() if thread.lo <= addr < thread.hi), None)
     if thread is not None:
-        ip, frame = _frame(tool, thread, addr, guest_pc(thread.pc))
+        ip, frame, is_deep = _frame(tool, thread, addr, guest_pc(thread.pc))
         if not tag or owner != frame:  # what another frame had there says nothing
-            return Origin(OriginKind.STACK, (tool.supervisor.symbolizer.function_address(ip) or ip,))
+            return Origin(OriginKind.STACK, (room_made_at(tool, ip, is_deep),))
     if tag:
         return tool.origin_of(tag)
     holders = tool.reader.near(addr, 0, freed=False)
@@ -37,15 +42,65 @@ def origin_at(tool: Tool, addr: int) -> Origin | None:
     return Origin(OriginKind.HEAP, inner.alloc_stack or NOT_KEPT) if inner else None
 
 
-def _frame(tool: Tool, thread: ThreadStack, addr: int, pc: int) -> tuple[int, int]:
-    """An address in the function whose frame it is, and what tells that from others at the same place."""
-    ip, frame = pc, 0
+def room_made_at(tool: Tool, ip: int, is_deep: bool) -> int:
+    """The instruction that made room on the stack in a frame of the function that ``ip`` is in.
+
+    That is the function's first one, for the bytes below a call are its red zone, or, if it is deep, that
+    which moved RSP there.  Which one that was is known if there is but one that can be: the largest constant,
+    or a single change by a register (of an array of variable length) where constants do not reach so far.
+    """
+    start = tool.supervisor.symbolizer.function_address(ip)
+    if start is None:
+        return ip
+    if not is_deep:
+        return start
+    code = tool.supervisor.client.read(start, min(ip - start, _MOST_CODE) + 16) or b""
+    insn, at, constant, most = ffi.new("struct ip_insn *"), 0, 0, 0
+    constant_at, variable = start, []
+    while start + at < ip:
+        length = lib.ip_decode(code[at : at + 16], len(code[at : at + 16]), start + at, insn)
+        if length <= 0:
+            break
+        if not insn.map and insn.opcode in _PUSHES:
+            constant += 8
+        elif (change := _constant(insn)) > 0:
+            constant += change
+            if change > most:
+                most, constant_at = change, start + at
+        elif _is_variable(insn):
+            variable.append(start + at)
+        at += length
+    if constant > RED_ZONE:
+        return start if variable else constant_at
+    return variable[0] if len(variable) == 1 else start
+
+
+def _constant(insn: Any) -> int:
+    """How far ``sub $n, %rsp`` moves RSP down, and ``add $-n, %rsp``."""
+    if insn.map or insn.opcode not in (0x81, 0x83) or insn.rex & 9 != 8:
+        return 0
+    return int({0xEC: insn.imm, 0xC4: -insn.imm}.get(insn.modrm, 0))
+
+
+def _is_variable(insn: Any) -> bool:
+    """``sub %reg, %rsp`` in both encodings."""
+    if insn.map or not insn.rex & 8:
+        return False
+    to = insn.opcode == 0x29 and insn.modrm & 0xC7 == 0xC4 and not insn.rex & 1
+    return to or (insn.opcode == 0x2B and insn.modrm & 0xF8 == 0xE0 and not insn.rex & 4)
+
+
+def _frame(tool: Tool, thread: ThreadStack, addr: int, pc: int) -> tuple[int, int, bool]:
+    """An address in the function whose frame it is, what tells that from others at the same place, and
+    whether it is below the frame's red zone."""
+    ip, frame, is_deep = pc, 0, False
     for slot, ret in tool.space.return_slots(thread):
         frame = (slot ^ ret * _HASH & _WORD) >> 8 & 0xFFFFFFFF
+        is_deep = addr < slot - RED_ZONE
         if addr < slot:
             break
         ip = ret - 1
-    return ip, frame
+    return ip, frame, is_deep
 
 
 def _tag(tool: Tool, addr: int) -> tuple[int, int]:

@@ -52,7 +52,15 @@ else:
 
 READ_AHEAD = 2 << 20  # bytes of a file whose debug information is read before a child needs it
 _STACKS_AHEAD = 64  # of blocks in use that children are likely to have, too, and to lose
-_ORIGINS = (None, OriginKind.HEAP, OriginKind.STACK, OriginKind.CLIENT, OriginKind.UNKNOWN)
+_ORIGINS = (
+    None,
+    OriginKind.HEAP,
+    OriginKind.STACK,
+    OriginKind.CLIENT,
+    OriginKind.UNKNOWN,
+    OriginKind.STACK,  # below a frame's red zone
+)
+_DEEP = 5
 
 
 def load_suppressions(config: Config) -> Suppressions:
@@ -208,8 +216,9 @@ class Tool(BaseTool):
         number = tag & (1 << lib.IP_ORIGIN_SHIFT) - 1
         stack = self.reader.stack(number) if number else NOT_KEPT
         if kind is OriginKind.STACK and stack:
-            # The function that made room for it; memcheck names it by its first instruction.
-            stack = (self.supervisor.symbolizer.function_address(stack[0]) or stack[0],)
+            from .origins import room_made_at
+
+            stack = (room_made_at(self, stack[0], tag >> lib.IP_ORIGIN_SHIFT == _DEEP),)
         return Origin(kind, stack)
 
     def _judged(self, record: ErrorRecord, slot: Any) -> ErrorRecord:
