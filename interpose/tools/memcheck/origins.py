@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _PUSHES = range(0x50, 0x58)  # opcodes
 _MOST_CODE = 1 << 16  # bytes of a function that are looked through
+_LONGEST = 15  # bytes of an instruction
 _HASH = 0x9E3779B97F4A7C15  # of chunks' numbers (origin_place_of) and of frames (frame_owner)
 _WORD = (1 << 64) - 1
 
@@ -54,25 +55,39 @@ def room_made_at(tool: Tool, ip: int, is_deep: bool) -> int:
         return ip
     if not is_deep:
         return start
-    code = tool.supervisor.client.read(start, min(ip - start, _MOST_CODE) + 16) or b""
-    insn, at, constant, most = ffi.new("struct ip_insn *"), 0, 0, 0
-    constant_at, variable = start, []
-    while start + at < ip:
-        length = lib.ip_decode(code[at : at + 16], len(code[at : at + 16]), start + at, insn)
-        if length <= 0:
-            break
-        if not insn.map and insn.opcode in _PUSHES:
-            constant += 8
-        elif (change := _constant(insn)) > 0:
-            constant += change
-            if change > most:
-                most, constant_at = change, start + at
-        elif _is_variable(insn):
-            variable.append(start + at)
-        at += length
+    changes = tool.frame_changes.setdefault(start, FrameChanges(start))
+    changes.read_until(tool, ip)
+    constant = sum(by for at, by in changes.found if at < ip)
+    variable = [at for at, by in changes.found if at < ip and not by]
     if constant > RED_ZONE:
-        return start if variable else constant_at
+        return start if variable else max(changes.found, key=lambda change: (change[0] < ip, change[1]))[0]
     return variable[0] if len(variable) == 1 else start
+
+
+class FrameChanges:
+    """What moves RSP down in a function, as far as its code was looked through."""
+
+    def __init__(self, start: int) -> None:
+        self._next = self._start = start
+        self.found: list[tuple[int, int]] = []
+        """Addresses of instructions, and by how many bytes, 0 where a register tells."""
+
+    def read_until(self, tool: Tool, end: int) -> None:
+        end = min(end, self._start + _MOST_CODE)
+        if end <= self._next:
+            return
+        code = tool.supervisor.client.read(self._next, end - self._next + _LONGEST)
+        insn, first = ffi.new("struct ip_insn *"), self._next
+        while code and self._next < end:
+            bytes_here = code[self._next - first :][:_LONGEST]
+            length = lib.ip_decode(bytes_here, len(bytes_here), self._next, insn)
+            if length <= 0:
+                self._next = self._start + _MOST_CODE  # data, or code of another kind
+                return
+            by = 8 if not insn.map and insn.opcode in _PUSHES else _constant(insn)
+            if by > 0 or _is_variable(insn):
+                self.found.append((self._next, by))
+            self._next += length
 
 
 def _constant(insn: Any) -> int:

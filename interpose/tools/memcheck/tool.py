@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from .blocks import Blocks
     from .heap import HeapStats
+    from .origins import FrameChanges
     from .xtree import MemoryTree
 else:
     from interpose.records import replace
@@ -104,6 +105,8 @@ class Tool(BaseTool):
         self._counted: dict[int, int] = {}
         self._undefined_seen = False
         self._told_ranges: set[tuple[int, int]] = set()
+        self.frame_changes: dict[int, FrameChanges] = {}
+        """By where functions begin."""
 
     def _sinks(self) -> ErrorSink:
         supervisor = self.supervisor
@@ -160,6 +163,7 @@ class Tool(BaseTool):
     def mapped(self) -> None:
         """Code came or went: what addresses mean has changed."""
         self.resolver.forget()
+        self.frame_changes.clear()
 
     def stacks_recorded(self) -> int:
         return self.reader.next_stack()

@@ -140,9 +140,13 @@ static int arena_of(int mem, uint64_t table, uint64_t addr, uint64_t out[2]) {
     return 0;
 }
 
-static uint64_t span_of_unit(int mem, uint64_t map, uint64_t unit) {
-    uint64_t leaf = word_at(mem, map + 8 * (unit >> IP_HEAP_LEAF_BITS));
-    return leaf ? word_at(mem, leaf + 8 * (unit & LEAF)) : 0;
+/* The spans of up to SOME units from `unit` on, below end, as far as one leaf has them; returns how many. */
+static uint64_t spans_of_units(int mem, uint64_t map, uint64_t unit, uint64_t end, uint64_t spans[SOME]) {
+    uint64_t count = end - unit < SOME ? end - unit : SOME, leaf = word_at(mem, map + 8 * (unit >> IP_HEAP_LEAF_BITS));
+    if (count > LEAF + 1 - (unit & LEAF)) count = LEAF + 1 - (unit & LEAF);
+    if (!leaf || !read_from(mem, spans, count * sizeof *spans, leaf + 8 * (unit & LEAF)))
+        memset(spans, 0, count * sizeof *spans);
+    return count;
 }
 
 /* Narrows out, which holds addr and is nobody's but where blocks of the span are. */
@@ -173,13 +177,23 @@ size_t ip_heap_unallocated(int mem, uint64_t table, uint64_t addr, uint64_t redz
     uint64_t arena[2], map = word_at(mem, table + offsetof(struct ip_heap_table, unit_map));
     if (addr >= IP_CLIENT_END || !arena_of(mem, table, addr, arena)) return 0;
     struct ip_heap_span span;
-    uint64_t unit = addr / IP_HEAP_UNIT, at = span_of_unit(mem, map, unit), end = unit + 1;
-    if (at) return read_from(mem, &span, sizeof span, at) ? between_blocks(mem, &span, addr, redzone, out) : 0;
-    while (unit * IP_HEAP_UNIT > arena[0] && !span_of_unit(mem, map, unit - 1)) unit--;
-    while (end * IP_HEAP_UNIT < arena[1] && !span_of_unit(mem, map, end)) end++;
-    /* An arena need not begin with a unit. */
-    out[0] = unit * IP_HEAP_UNIT < arena[0] ? arena[0] : unit * IP_HEAP_UNIT;
-    out[1] = end * IP_HEAP_UNIT > arena[1] ? arena[1] : end * IP_HEAP_UNIT;
+    uint64_t spans[SOME], unit = addr / IP_HEAP_UNIT, end = (arena[1] + IP_HEAP_UNIT - 1) / IP_HEAP_UNIT;
+    uint64_t count = spans_of_units(mem, map, unit, unit + 1, spans);
+    if (*spans) return read_from(mem, &span, sizeof span, *spans) ? between_blocks(mem, &span, addr, redzone, out) : 0;
+    /* An arena need not begin with a unit, nor end with one. */
+    out[0] = arena[0];
+    out[1] = arena[1];
+    for (uint64_t at = arena[0] / IP_HEAP_UNIT; at < end; at += count) {
+        count = spans_of_units(mem, map, at, end, spans);
+        for (uint64_t i = 0; i < count; i++) {
+            if (!spans[i]) continue;
+            if (at + i > unit) {
+                out[1] = (at + i) * IP_HEAP_UNIT;
+                return 1;
+            }
+            out[0] = (at + i + 1) * IP_HEAP_UNIT;
+        }
+    }
     return 1;
 }
 
