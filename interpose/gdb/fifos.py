@@ -89,7 +89,7 @@ class Fifos:
         self._made: list[tuple[str, tuple[int, int]]] = []
         self._from = self._to = self._shared = -1
         self._vgdb = self._calls = 0
-        self._is_silent = self._adopted = False
+        self._is_silent = self._adopted = self._has_begun = False
         self._receiver: Receiver | None = None
         self.wanted = 0
         self.pid = 0
@@ -238,6 +238,10 @@ class Fifos:
         """Take what has come; from the event loop, when a watched file says something, and now and then."""
         if self.wanted and not self._supervisor.leaving:
             self.open(self.wanted)
+        if not self._has_begun:
+            self._has_begun = self._supervisor.client.has_begun()
+            if not self._has_begun:
+                return  # gdb would take a program without threads for one that has ended
         while self._from >= 0 and not self._is_silent:
             try:
                 data = os.read(self._from, _PIECE)

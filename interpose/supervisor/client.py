@@ -261,6 +261,15 @@ class Client:
         """An address that the runtime published (``lib.IP_SYM_*``)."""
         return self.header.rt_symbols[which]
 
+    def has_begun(self) -> bool:
+        """Whether a thread is in the program: before, there is none to stop, or it is nowhere."""
+        found = ffi.new("uint32_t[1]")
+        if not lib.ip_live_slots(found, 1):
+            return False
+        slot = lib.ip_service_slot(found[0])
+        pc = self.read(slot.tstate + ffi.offsetof("struct tstate", "pc"), 8)
+        return slot.tid > 0 and pc is not None and any(pc)
+
     def slots(self) -> list[Any]:
         """The channel slots of live threads."""
         found = ffi.new("uint32_t[]", lib.IP_SLOTS)

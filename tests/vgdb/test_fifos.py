@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from vgdb.running import TIMEOUT, VGDB, ask, interpose, running, vgdb
+from vgdb.running import OURS, TIMEOUT, VGDB, ask, interpose, running, vgdb
 
 
 def until(condition) -> None:
@@ -30,6 +30,28 @@ def test_files_have_valgrinds_names_and_are_for_the_owner_only(leaky, tmp_path) 
         assert all(stat.S_IMODE(info.st_mode) & 0o077 == 0 for info in names.values())
         assert names[f"p-shared-mem-vgdb-{end}"].st_size == 48
         assert sum(stat.S_ISFIFO(info.st_mode) for info in names.values()) == 2
+
+
+def test_who_comes_before_the_program_waits_for_it(leaky, tmp_path) -> None:
+    """A process without threads would be one that has ended (``W00``), a thread at 0 one that is lost."""
+    prefix = f"--vgdb-prefix={tmp_path / 'p'}"
+    command = [*interpose("none"), prefix, "--vgdb-error=0", "--delays=request=500", str(leaky)]
+    with contextlib.ExitStack() as stack:
+        process = stack.enter_context(
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        )
+        stack.callback(process.kill)
+        until(lambda: len(list(tmp_path.glob("p-*"))) == 3)
+        words = [*OURS, "-q", prefix]
+        relay = stack.enter_context(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        stack.callback(relay.kill)
+        assert relay.stdin is not None and relay.stdout is not None
+        relay.stdin.write(b"$?#3f")
+        relay.stdin.flush()
+        answer = b""
+        while b"#" not in answer:
+            answer += os.read(relay.stdout.fileno(), 4096) or pytest.fail(repr(answer))
+        assert answer.startswith(b"+$T") and b";10:" in answer and b";10:" + b"0" * 16 not in answer
 
 
 @pytest.mark.parametrize("how", ["pauses", "sleeps", "computes"])
