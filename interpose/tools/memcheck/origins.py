@@ -1,4 +1,4 @@
-"""Where undefined memory comes from, for who asks from outside.
+"""Where undefined memory comes from, for who asks from outside; and which instruction made a frame's room.
 
 What ``interpose/shadow/origin.c`` finds for an error: memory that was copied to has a tag; other memory has
 its block's allocation as origin, or the frame that holds it.
@@ -57,10 +57,10 @@ def room_made_at(tool: Tool, ip: int, is_deep: bool) -> int:
         return start
     changes = tool.frame_changes.setdefault(start, FrameChanges(start))
     changes.read_until(tool, ip)
-    constant = sum(by for at, by in changes.found if at < ip)
-    variable = [at for at, by in changes.found if at < ip and not by]
-    if constant > RED_ZONE:
-        return start if variable else max(changes.found, key=lambda change: (change[0] < ip, change[1]))[0]
+    found = [(at, by) for at, by in changes.found if at < ip]
+    variable = [at for at, by in found if not by]
+    if sum(by for _, by in found) > RED_ZONE:
+        return start if variable else max(found, key=lambda change: change[1])[0]
     return variable[0] if len(variable) == 1 else start
 
 

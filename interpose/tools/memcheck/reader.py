@@ -64,6 +64,7 @@ class HeapReader:
         self._resolver = resolver
         self._stacks: dict[int, Stack | None] = {}
         self._mappings: list[Mapping] | None = None
+        self._ignored: list[tuple[int, int, int]] | None = None
         self._live: Blocks | None = None
         self._near: tuple[int, int, Any, list[_Row]] | None = None
         self._outdated = 0
@@ -78,6 +79,7 @@ class HeapReader:
     def forget(self) -> None:
         """The client ran: what was read is stale, recorded traces are not."""
         self._mappings = None
+        self._ignored = None
         self._live = None
         self._near = None
 
@@ -336,9 +338,14 @@ class HeapReader:
         addr = self._client.symbol(lib.IP_SYM_TOOL)
         return self._client.read_struct("struct mc_root", addr) if addr else None
 
-    def ignored_ranges(self) -> Iterator[tuple[int, int, int]]:
+    def ignored_ranges(self) -> list[tuple[int, int, int]]:
         """Where invalid accesses are not reported: first and last byte, and whether the program asked for it
         (1) or an option (0), which is known here once there was such an access."""
+        if self._ignored is None:
+            self._ignored = list(self._read_ignored())
+        return self._ignored
+
+    def _read_ignored(self) -> Iterator[tuple[int, int, int]]:
         root = self.tool_root()
         if root is None:
             return
@@ -353,7 +360,7 @@ class HeapReader:
         """Where the program still has invalid accesses not reported: first and last byte, and the number of
         the range among all that there are, those between counted."""
         found, number, reached = [], 0, 0
-        for lo, hi, kind in self.ignored_ranges():
+        for lo, hi, kind in self._read_ignored():  # also of a program that vanished since it was looked at
             number += lo > reached
             if kind:
                 found.append((lo, hi, number))

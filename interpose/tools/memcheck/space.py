@@ -16,7 +16,7 @@ from .reader import HeapReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from dataclasses import replace
     from typing import NamedTuple, TypeVar
 
@@ -60,18 +60,10 @@ class EndedThread(NamedTuple):
 class ClientSpace:
     """Answers :class:`addrinfo.AddressSpace` and :class:`leak.LeakMemory` for a supervisor's client."""
 
-    def __init__(
-        self,
-        supervisor: Supervisor,
-        reader: HeapReader,
-        redzone: int,
-        ignored: Callable[[], Iterable[tuple[int, int]]],
-    ) -> None:
-        """:param ignored: the ranges of --ignore-ranges as they are now, last bytes included."""
+    def __init__(self, supervisor: Supervisor, reader: HeapReader, redzone: int) -> None:
         self._supervisor = supervisor
         self._reader = reader
         self.redzone = redzone
-        self._ignored = ignored
         self.ended: EndedThread | None = None
 
     def forget(self) -> None:
@@ -307,7 +299,8 @@ class ClientSpace:
             words = ffi.from_buffer("uint64_t[]", Words("Q", addrs))
             memory = self._supervisor.client.memory_fd()
             lib.ip_valid_words(memory, lib.IP_V_CONST, words, len(addrs), ffi.from_buffer("uint8_t[]", good))
-        for lo, hi, *_ in (*self._ignored(), *self._reader.ignored_ranges()):
+        by_option = self._supervisor.config.tool.ignore_ranges or ()
+        for lo, hi, *_ in (*by_option, *self._reader.ignored_ranges()):
             first, behind = bisect_left(addrs, lo), bisect_right(addrs, hi)
             good[first:behind] = bytes(behind - first)
         return good

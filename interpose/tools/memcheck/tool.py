@@ -152,11 +152,7 @@ class Tool(BaseTool):
         until_freed = self.config.tool.keep_stacktraces == "alloc-then-free"
         self.reader = HeapReader(self.supervisor.client, self.resolver, until_freed)
         self.reader.unloaded = self.supervisor.unloaded  # a forked child's, from before the fork
-        redzone = self.config.core.redzone_size or 16
-        self.space = ClientSpace(self.supervisor, self.reader, redzone, self._ignored_ranges)
-
-    def _ignored_ranges(self) -> tuple[tuple[int, int], ...]:
-        return self.config.tool.ignore_ranges or ()
+        self.space = ClientSpace(self.supervisor, self.reader, self.config.core.redzone_size or 16)
 
     # -- events --------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 /* What an undefined address is the sum of stays undefined: it is told once in a block, what is computed of it elsewhere. */
-// flags: -O1
+/* @build: -O1 */
 #include <stdlib.h>
 
 static long table[64] __attribute__((used));

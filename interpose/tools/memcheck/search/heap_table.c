@@ -80,6 +80,16 @@ static void consider_span(struct search *s, const struct ip_heap_span *span, uin
         consider_all(s, (uint64_t)span->records + first * sizeof(struct ip_heap_block), last - first + 1);
 }
 
+/* The spans of units from `unit` on, 0 where there is none: below end, as far as one leaf has them, which is one call
+ * of the system, and at most `most`; returns how many. */
+static uint64_t spans_of_units(int mem, uint64_t map, uint64_t unit, uint64_t end, uint64_t *spans, uint64_t most) {
+    uint64_t count = end - unit < most ? end - unit : most, leaf = word_at(mem, map + 8 * (unit >> IP_HEAP_LEAF_BITS));
+    if (count > LEAF + 1 - (unit & LEAF)) count = LEAF + 1 - (unit & LEAF);
+    if (!leaf || !read_from(mem, spans, count * sizeof *spans, leaf + 8 * (unit & LEAF)))
+        memset(spans, 0, count * sizeof *spans);
+    return count;
+}
+
 /* Of as many units as one look-up is about, mostly one, or two at the end of a span. */
 #define UNITS 8
 
@@ -88,11 +98,7 @@ static void consider_spans(struct search *s, uint64_t map) {
     if (hi >= IP_CLIENT_END) hi = IP_CLIENT_END - 1;
     uint64_t spans[UNITS], count, end = hi / IP_HEAP_UNIT + 1;
     for (uint64_t unit = lo / IP_HEAP_UNIT; unit < end; unit += count) {
-        /* Units of one leaf are read together: each read is a call of the system. */
-        count = end - unit < UNITS ? end - unit : UNITS;
-        if (count > LEAF + 1 - (unit & LEAF)) count = LEAF + 1 - (unit & LEAF);
-        uint64_t leaf = word_at(s->mem, map + 8 * (unit >> IP_HEAP_LEAF_BITS));
-        if (!leaf || !read_from(s->mem, spans, count * sizeof *spans, leaf + 8 * (unit & LEAF))) continue;
+        count = spans_of_units(s->mem, map, unit, end, spans, UNITS);
         for (uint64_t i = 0; i < count; i++) {
             struct ip_heap_span span;
             if (!spans[i] || spans[i] == held || !read_from(s->mem, &span, sizeof span, spans[i])) continue;
@@ -140,15 +146,6 @@ static int arena_of(int mem, uint64_t table, uint64_t addr, uint64_t out[2]) {
     return 0;
 }
 
-/* The spans of up to SOME units from `unit` on, below end, as far as one leaf has them; returns how many. */
-static uint64_t spans_of_units(int mem, uint64_t map, uint64_t unit, uint64_t end, uint64_t spans[SOME]) {
-    uint64_t count = end - unit < SOME ? end - unit : SOME, leaf = word_at(mem, map + 8 * (unit >> IP_HEAP_LEAF_BITS));
-    if (count > LEAF + 1 - (unit & LEAF)) count = LEAF + 1 - (unit & LEAF);
-    if (!leaf || !read_from(mem, spans, count * sizeof *spans, leaf + 8 * (unit & LEAF)))
-        memset(spans, 0, count * sizeof *spans);
-    return count;
-}
-
 /* Narrows out, which holds addr and is nobody's but where blocks of the span are. */
 static size_t between_blocks(int mem, const struct ip_heap_span *span, uint64_t addr, uint64_t redzone, uint64_t *out) {
     struct ip_heap_block some[SOME];
@@ -178,13 +175,13 @@ size_t ip_heap_unallocated(int mem, uint64_t table, uint64_t addr, uint64_t redz
     if (addr >= IP_CLIENT_END || !arena_of(mem, table, addr, arena)) return 0;
     struct ip_heap_span span;
     uint64_t spans[SOME], unit = addr / IP_HEAP_UNIT, end = (arena[1] + IP_HEAP_UNIT - 1) / IP_HEAP_UNIT;
-    uint64_t count = spans_of_units(mem, map, unit, unit + 1, spans);
+    uint64_t count = spans_of_units(mem, map, unit, unit + 1, spans, 1);
     if (*spans) return read_from(mem, &span, sizeof span, *spans) ? between_blocks(mem, &span, addr, redzone, out) : 0;
     /* An arena need not begin with a unit, nor end with one. */
     out[0] = arena[0];
     out[1] = arena[1];
     for (uint64_t at = arena[0] / IP_HEAP_UNIT; at < end; at += count) {
-        count = spans_of_units(mem, map, at, end, spans);
+        count = spans_of_units(mem, map, at, end, spans, SOME);
         for (uint64_t i = 0; i < count; i++) {
             if (!spans[i]) continue;
             if (at + i > unit) {
