@@ -107,6 +107,7 @@ rt_short_begin:
         test    $((1 << (\n)) - 1), %eax
 .endif
         jne     \c
+        ON_NO_THREADS_STACK %rax, \c
 2:
         .pushsection rt_fixups, "a", @progbits
         .quad   9b, \c

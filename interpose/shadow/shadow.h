@@ -102,6 +102,8 @@ void sh_no_patterns(void);
 enum { SH_ACC_UNADDR = 1, SH_ACC_ADDR = 2, SH_ACC_UNDEF = 4 };
 /* Addressability and V bits of [addr, addr+n).  v may be NULL. */
 int sh_access(struct tstate *ts, u64 addr, u64 n, u8 *v);
+/* The same for a load (sh_open_untouched). */
+int sh_access_load(struct tstate *ts, u64 addr, u64 n, u8 *v);
 bool sh_addressable(struct tstate *ts, u64 addr);
 /* Whether the partial-loads rule excuses a load that is partly unaddressable
  * (docs/spec/options.md section 7, --partial-loads-ok). */
@@ -125,6 +127,18 @@ bool sh_stack_taken(const struct tstate *ts, const struct ip_insn *in, u64 *lo, 
 void sh_take_stack(const struct tstate *ts, const struct ip_insn *in);
 /* Such a step has found nothing defined. */
 void sh_stack_calm(struct tstate *ts);
+
+/* elsewhere.c: stacks of other threads.  ts begins or ends (its own thread asks), the main one is larger. */
+extern u8 **sh_stack_pages;
+void sh_stack_begins(struct tstate *ts);
+void sh_stack_ends(struct tstate *ts);
+void sh_stack_grows(u64 lo, u64 old_lo);
+bool sh_meets_stacks(u64 addr, u64 end);
+/* Pages of a thread's stack that nobody has touched hold zeros, and no frame: from the first load on they are defined,
+ * for programs look there how deep a stack was.  False: no page of [addr, addr+n) is such a one. */
+bool sh_open_untouched(u64 addr, u64 n);
+/* Bytes (a bit each) of the n <= 64 at addr that are dead on the stack of another thread, which waits. */
+u64 sh_dead_elsewhere(const struct tstate *ts, u64 addr, unsigned n);
 
 /* Whole pages [at, at+len) hold 0xff from now on (ones.c; with sh_map_lock). */
 void sh_ones_init(void);

@@ -39,9 +39,10 @@ static bool is_beside_stack(const struct tstate *ts, u64 addr) {
     return false;
 }
 
-/* Bytes of the current stack below the red zone: addressable to nobody. */
+/* Bytes of the current stack, or of one of another thread that waits, below the red zone: addressable to nobody. */
 static u64 dead_run(const struct tstate *ts, u64 addr, unsigned n) {
-    u64 top = ts ? ts->gpr[IP_RSP] - SH_REDZONE : 0, lo, hi;
+    u64 top = ts ? ts->gpr[IP_RSP] - SH_REDZONE : 0, lo, hi, other;
+    if (ts && rt_unlikely(sh_stack_pages != NULL) && (other = sh_dead_elsewhere(ts, addr, n))) return other;
     if (!ts || ts->stack_shared || addr >= ts->stack_hi || addr + n <= ts->stack_lo || addr >= top) return 0;
     if (ts->stack_looks && is_beside_stack(ts, addr)) {
         sh_found_beside_stack();
@@ -107,6 +108,12 @@ int sh_access(struct tstate *ts, u64 addr, u64 n, u8 *v) {
     return acc;
 }
 
+int sh_access_load(struct tstate *ts, u64 addr, u64 n, u8 *v) {
+    int acc = sh_access(ts, addr, n, v);
+    if (!(acc & SH_ACC_UNADDR) || !sh_open_untouched(addr, n)) return acc;
+    return sh_access(ts, addr, n, v);
+}
+
 bool sh_partial_ok(u64 addr, u64 n, int acc) {
     if (rt.flags & IP_C_NO_PARTIAL_LOADS) return false;
     return (acc & SH_ACC_ADDR) && (n == 4 || n == 8 || n == 16 || n == 32 || n == 64) && !(addr & (n - 1));
@@ -162,7 +169,7 @@ void sh_report_store(struct tstate *ts, u64 addr, u64 n) {
 bool rt_load_slow(struct tstate *ts) {
     u64 addr = ts->acc_addr, n = ts->acc_info & 0xffff;
     sh_stack_sync(ts);
-    int acc = sh_access(ts, addr, n, NULL);
+    int acc = sh_access_load(ts, addr, n, NULL);
     if (rt.flags & IP_C_UNDEF) return !(acc & (SH_ACC_UNADDR | SH_ACC_UNDEF));
     if (!(acc & SH_ACC_UNADDR)) return true;
     /* What the instruction also writes has no check of its own. */
@@ -231,6 +238,7 @@ bool sh_is_open(u64 addr, u64 end) {
 /* Surely addressable, all of it. */
 static bool is_open(const struct tstate *ts, u64 addr, u64 end) {
     if (ts && !ts->stack_shared && addr < ts->stack_hi && end > ts->stack_lo && addr < ts->gpr[IP_RSP]) return false;
+    if (ts && sh_meets_stacks(addr, end)) return false;
     return sh_is_open(addr, end);
 }
 

@@ -104,6 +104,7 @@ rt_resume_any:
         lea     (V_CONST_REST + \n)(%rcx), %edx
         test    $((CHUNK - 1) & -(\n)), %edx
         je      6f                      /* comes to the end of a chunk: settle.c */
+        ON_NO_THREADS_STACK %rbx, 6f
         mov     %fs:0x10, %rdx
         mov     %fs:0x18, %rbx
         jmp     1b

@@ -59,6 +59,7 @@ void rt_shadow_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {
     rt_stack_unregister(old_lo, hi);
     rt_stack_register(lo, hi, false);
     if (ts->stack_lo == old_lo && ts->stack_hi == hi) rt_set_stack(ts, lo, hi);
+    sh_stack_grows(lo, old_lo);
 }
 
 /* Everything registered inside [lo, hi) is gone. */

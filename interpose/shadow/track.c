@@ -213,7 +213,7 @@ static void drop_unaddressable(struct tk *t, u64 at, unsigned n, u8 *v) {
 }
 
 void tk_load(struct tk *t, u64 at, unsigned n, u8 *v) {
-    int acc = sh_access(t->ts, at, n, v);
+    int acc = sh_access_load(t->ts, at, n, v);
     if ((acc & SH_ACC_UNADDR) && !sh_partial_ok(at, n, acc)) {
         sh_report_access(t->ts, IP_E_READ, at, n);
         t->told = at;
@@ -243,7 +243,7 @@ void tk_load_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, u8 *v)
     memset(v, 0, n);
     for (unsigned i = 0; i < n; i += es) {
         if (!(k >> i / es & 1)) continue;
-        int acc = sh_access(t->ts, at + i, es, v + i);
+        int acc = sh_access_load(t->ts, at + i, es, v + i);
         if (origins_kept()) origin_from_elements(t, at + i, es);
         if (!(acc & SH_ACC_UNADDR) || sh_partial_ok(at + i, es, acc)) continue;
         join_bad(&bad, at + i, es);

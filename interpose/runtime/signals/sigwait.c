@@ -84,6 +84,7 @@ static long kernel(struct tstate *ts, long nr, const u64 args[6]) {
     struct rt_thread *th = rt_th(ts);
     u64 own[6], rest[2];
     long r;
+    __atomic_store_n(&th->waits_sp, ts->gpr[IP_RSP], __ATOMIC_RELEASE);
     if (!rt_debugged() && !th->debug_wait.length) {
         rt_debug_wait_begins(ts, nr, args);
         r = rt_kernel(th, nr, args);
@@ -93,6 +94,7 @@ static long kernel(struct tstate *ts, long nr, const u64 args[6]) {
         rt_debug_times(ts, nr, own, rest);
         r = rt_kernel(th, nr, own);
     }
+    __atomic_store_n(&th->waits_sp, 0, __ATOMIC_RELEASE);
     if (r != RT_INTERRUPTED && !is_broken(ts, r)) th->debug_wait.nr = th->debug_wait.length = 0;
     return r;
 }

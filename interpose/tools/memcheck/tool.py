@@ -352,6 +352,7 @@ class Tool(BaseTool):
             error_kinds=frozenset(tool.errors_for_leak_kinds),
             heuristics=frozenset(tool.leak_check_heuristics),
             verbosity=self.config.core.verbosity if self._is_text() else 0,
+            thread_name=self.supervisor.thread_names.get(1),
             to_tree=to_tree,
         )
 

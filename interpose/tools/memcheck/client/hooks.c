@@ -27,7 +27,13 @@ void rt_hook_symbols(u64 *symbols) {
     symbols[IP_SYM_REQUEST] = (u64)rt_heap_stub;
 }
 void rt_hook_start(struct tstate *ts) { rt_shadow_init(ts); }
-void rt_hook_thread_end(struct tstate *ts) { origin_thread_end(ts); }
+void rt_hook_thread_begin(struct tstate *ts) {
+    if (on()) sh_stack_begins(ts);
+}
+void rt_hook_thread_end(struct tstate *ts) {
+    origin_thread_end(ts);
+    sh_stack_ends(ts);
+}
 
 /* The child of a fork has one thread, which must find none of these held by a thread that is not there. */
 void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {
