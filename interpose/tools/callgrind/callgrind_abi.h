@@ -21,6 +21,7 @@
 #define CG_F_ZERO_BEFORE 0x08000000
 #define CG_F_UNKNOWN     0x10000000 /* code of an object that no symbol names; the index is the object's */
 #define CG_F_SPECIAL     0x20000000 /* contexts or recursions of a depth of its own: INTERPOSE_RQ_CT_FUNCTION */
+#define CG_F_LINKAGE     0x40000000 /* with CG_F_UNKNOWN: linkage table whose entries are functions (--skip-plt=no) */
 #define CG_F_EVENTFUL    (CG_F_TOGGLE | CG_F_DUMP_BEFORE | CG_F_DUMP_AFTER | CG_F_ZERO_BEFORE)
 
 #define CG_MAX_EVENTS 24

@@ -88,17 +88,17 @@ class Object:
         """Its functions with their numbers, as C takes them."""
         if self._raw is None:
             base, same = self.base, self.same
-            linkage = self.plt if skip_plt else []
             unknown = lib.CG_F_UNKNOWN | self.number
-            found = lib.cg_functions_new(self.code.raw, base, unknown, len(linkage))
+            found = lib.cg_functions_new(self.code.raw, base, unknown, len(self.plt))
             if not found:
                 raise MemoryError
             self._raw = ffi.gc(found, lib.cg_functions_free)
             for index in same.keys() | self.flags.keys():
                 found.numbers[index] = (base + same.get(index, index)) | self.flags.get(index, 0)
-            for low, high in linkage:
+            linkage = (base + self.count - 1) | lib.CG_F_SKIP if skip_plt else unknown | lib.CG_F_LINKAGE
+            for low, high in self.plt:
                 # Where symbols name the entries, these are functions.
-                lib.cg_functions_add(found, low, high, (base + self.count - 1) | lib.CG_F_SKIP)
+                lib.cg_functions_add(found, low, high, linkage)
         return self._raw
 
 

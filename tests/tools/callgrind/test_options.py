@@ -167,6 +167,21 @@ def test_linkage_tables(tmp_path):
     assert ("main", entry) in kept.called
 
 
+@pytest.mark.parametrize("options", [(), ("--collect-jumps=yes",)])
+def test_from_one_entry_of_a_linkage_table_to_the_next(tmp_path, options):
+    """A function that such an entry led to jumps to another entry, which it calls."""
+    flags = ("-O2", "-fPIC", "-shared", "-Wl,-z,now")
+    library = build(tmp_path, "linkage.c", *flags).rename(tmp_path / "liblinkage.so")
+    program = build(tmp_path, "linkage.c", "-DMAIN", str(library), "-Wl,-z,now")
+    found = profile(tmp_path, program, "--skip-plt=no", *options)
+    for caller, callee in (("main", "first"), ("first", "second"), ("second", "last")):
+        (entry,) = (by for by, what in found.called if what == callee)
+        assert entry.startswith("0x")
+        number, cost = found.called[caller, entry]
+        assert number == found.called[entry, callee][0] == 4
+        assert cost - found.called[entry, callee][1] in (4, 8)  # a jump, with IBT an endbr64 before it
+
+
 @pytest.mark.parametrize("options", [(), ("--cache-sim=yes",)])
 @pytest.mark.parametrize("number", [8, 9, 30, 41, 70000])
 def test_many_levels_of_recursion(tmp_path, number, options):

@@ -187,7 +187,7 @@ void cg_jumped(struct thread *t, const struct ip_tr_block *b) {
     struct cg_function *f = function_at(t, b);
     if (t->shared.depth) {
         struct cg_frame *top = cg_top(t);
-        if (top->flags & CG_TAIL && cg_is_within(top->context, b) && !(b->function & CG_F_SKIP) &&
+        if (top->flags & CG_TAIL && cg_is_within(top->context, b) && !(b->function & (CG_F_SKIP | CG_F_LINKAGE)) &&
             (cg_is_unknown(f) || b->pc != top->context->family->function->entry)) {
             cg_pop(t);
             return;
