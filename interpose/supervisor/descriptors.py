@@ -271,10 +271,13 @@ def _describe(descriptor: Descriptor, domain: int, name: bytes, rest: bytes) -> 
 
 
 def _path(name: bytes) -> str:
-    """Of ``struct sockaddr_un``: a path, or an abstract name behind ``@`` (unix(7))."""
+    """Of ``struct sockaddr_un``: a path, or an abstract name behind ``@`` (unix(7)).
+
+    Its zeros are ``@``, too; those that it ends with are left out, for many programs bind the whole array.
+    """
     name = name[2:]
     if name[:1] == b"\0":
-        return "@" + os.fsdecode(name[1:]) if name[1:] else ""
+        return "@" + os.fsdecode(name[1:].rstrip(b"\0").replace(b"\0", b"@")) if name[1:] else ""
     return os.fsdecode(name.split(b"\0", 1)[0])
 
 

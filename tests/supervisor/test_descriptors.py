@@ -187,6 +187,8 @@ def test_sockets_are_listed_with_their_addresses(tmp_path):
         strcpy(u.sun_path, "xabstract");
         u.sun_path[0] = 0;
         bind(socket(AF_UNIX, SOCK_STREAM, 0), (void *)&u, 2 + 9);
+        u.sun_path[5] = 0;
+        bind(socket(AF_UNIX, SOCK_STREAM, 0), (void *)&u, sizeof u);
         socket(AF_UNIX, SOCK_DGRAM, 0);
         socket(AF_INET, SOCK_DGRAM, 0);
         socket(AF_NETLINK, SOCK_RAW, 0);
@@ -202,6 +204,7 @@ def test_sockets_are_listed_with_their_addresses(tmp_path):
         "Open pf-16 socket:",
         "Open AF_INET socket: <unbound> <-> unbound",
         "Open AF_UNIX socket: <unknown>",
+        "Open AF_UNIX socket: @abst@act",
         "Open AF_UNIX socket: @abstract",
         "Open AF_UNIX socket: a.sock",
         "Open AF_INET socket: 127.0.0.1:PORT <-> 127.0.0.1:PORT",
