@@ -120,7 +120,7 @@ struct ip_tr_block {
      * (ip_trace_functions_add); RAX before a return. */
     uint16_t args_word, result_word;
     /* Runs counted in line (count.h): the value of ct_where that all blocks of this function or part have, 0 if each
-     * has its own; and where the part begins, in code without a name. */
+     * has its own.  In code without a name, however it is counted: IP_CT_BLOCK with its part, and where that begins. */
     uint32_t where;
     uint64_t home;
     uint16_t active_word, site_word; /* words that it has beside its counters, from first_word on; 0: it has none */

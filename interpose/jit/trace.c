@@ -354,12 +354,12 @@ static int sides_of(const struct ublock *in) {
     return n;
 }
 
-/* Whose blocks have their counters in common. */
-static void place(struct ip_tr_block *t) {
+/* Whose blocks have their counters in common, and in code without a name where its part begins. */
+static void place(struct ip_tr_block *t, bool counts) {
     uint32_t part = ip_trace_part(t->pc, &t->home);
     if (part) {
         t->where = IP_CT_BLOCK | part;
-    } else if (t->function && !(t->function & IP_CT_APART)) {
+    } else if (counts && t->function && !(t->function & IP_CT_APART)) {
         t->where = t->function;
     }
 }
@@ -463,10 +463,8 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
     t->n_insns = (uint16_t)in->n_insn;
     t->n_accesses = (uint16_t)p->n_access;
     t->n_words = (uint16_t)p->n_word;
-    if (flags & IP_C_COUNT) {
-        place(t);
-        lay_words(t, in);
-    }
+    place(t, flags & IP_C_COUNT);
+    if (flags & IP_C_COUNT) lay_words(t, in);
     uint8_t *to = (uint8_t *)(t + 1);
     memcpy(to, p->insn, (size_t)in->n_insn * sizeof p->insn[0]);
     to += (size_t)in->n_insn * sizeof p->insn[0];

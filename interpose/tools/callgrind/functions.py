@@ -9,8 +9,6 @@ from interpose.elf.errors import ElfError
 from interpose.elf.functiontable import function_table
 from interpose.jit._native import ffi, lib
 
-from .options import counts_in_line
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import suppress
@@ -133,7 +131,6 @@ class Functions:
     def __init__(self, config: Config) -> None:
         tool = config.tool
         self._demangle = config.core.demangle
-        self._in_line = counts_in_line(config)
         special = tuple(pattern for _, pattern in (*tool.separate_callers_of, *tool.separate_recs_of))
         self._named = bool(
             tool.fn_skip or tool.pop_on_jump or tool.toggle_collect or tool.dump_before or tool.dump_after
@@ -170,7 +167,7 @@ class Functions:
         obj.place(placed)
         if lib.cg_place_functions(obj.raw(self._skip_plt), bias, start, end) != 0:
             raise MemoryError
-        table, origin = obj.function_table if self._in_line else (b"", 0)
+        table, origin = obj.function_table
         if table:
             pairs = ffi.from_buffer("int32_t[]", table)
             lib.ip_trace_parts_add(start, end, len(table) // 8, pairs, (origin + bias) % 2**64)

@@ -211,3 +211,23 @@ def test_more_parts_than_tables(tmp_path):
     assert sum(count for count, _ in ours.called.values()) == sum(
         count for count, _ in recorded.called.values()
     )
+
+
+@pytest.mark.parametrize("options", [(), ("--collect-jumps=yes",)])
+def test_a_jump_to_a_function_without_a_name(tmp_path, options):
+    """It is called, also by what code without a name has jumped to: unwind tables tell where it begins."""
+    flags = ("-O2", "-fPIC", "-shared", "-Wl,-Bsymbolic")
+    library = build(tmp_path, "nameless.c", *flags).rename(tmp_path / "libnameless.so")
+    program = build(tmp_path, "nameless.c", "-DMAIN", str(library), "-Wl,-z,now")
+    whole = profile(tmp_path, program, *options)
+    subprocess.run(["strip", library], check=True)
+    found = profile(tmp_path, program, *options)
+    (before,) = (caller for caller, callee in found.called if callee == "middle")
+    (inner,) = (callee for caller, callee in found.called if caller == "middle")
+    for caller, callee, names in (
+        ("outer", before, ("outer", "before")),
+        (before, "middle", ("before", "middle")),
+        ("middle", inner, ("middle", "inner")),
+    ):
+        assert found.called[caller, callee] == whole.called[names]
+    assert (found.ir[before], found.ir[inner]) == (whole.ir["before"], whole.ir["inner"])

@@ -181,6 +181,11 @@ static bool leave_root(struct thread *t, const struct ip_tr_block *b) {
     return true;
 }
 
+/* Does its function begin with the block, as far as can be told?  Where names do not tell, unwind tables may. */
+static bool begins(const struct cg_function *f, const struct ip_tr_block *b) {
+    return cg_is_unknown(f) ? b->where & IP_CT_BLOCK && b->home == b->pc : b->pc == f->entry;
+}
+
 void cg_jumped(struct thread *t, const struct ip_tr_block *b) {
     struct cg_context *x = t->shared.context;
     if (cg_is_within(x, b)) return;
@@ -188,7 +193,7 @@ void cg_jumped(struct thread *t, const struct ip_tr_block *b) {
     if (t->shared.depth) {
         struct cg_frame *top = cg_top(t);
         if (top->flags & CG_TAIL && cg_is_within(top->context, b) && !(b->function & (CG_F_SKIP | CG_F_LINKAGE)) &&
-            (cg_is_unknown(f) || b->pc != top->context->family->function->entry)) {
+            !begins(f, b)) {
             cg_pop(t);
             return;
         }
