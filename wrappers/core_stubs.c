@@ -17,9 +17,10 @@ __attribute__((visibility("default"), used, noinline)) void *_vgnU_ifunc_wrapper
     return (void *)chosen;
 }
 
-/* ---- Exceptions through hooked functions -------------------------------------------------------------------------
- * No dynamic linker knows this image, so no unwinder finds its call frame information; and to register it would call
- * the program's malloc, which may be what is hooked. */
+/* ---- Unwinding through functions of this image ---------------------------------------------------------------------
+ * Exceptions go through hooked functions, and a handler of a signal that came within a replacement (strlen of a bad
+ * pointer) asks for a backtrace. No dynamic linker knows this image, so no unwinder finds its call frame information;
+ * and to register it would call the program's malloc, which may be what is hooked. */
 struct phdr { /* Elf64_Phdr */
     unsigned type, flags;
     u64 offset, vaddr, paddr, filesz, memsz, align;
@@ -28,8 +29,7 @@ struct eh_bases { /* struct dwarf_eh_bases of GCC's unwinder */
     const void *tbase, *dbase, *func;
 };
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char interpose_hook_begin[] __attribute__((visibility("hidden")));
-extern const char interpose_hook_end[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
 #define PT_GNU_EH_FRAME 0x6474e550u
 
 /* The entry of .eh_frame for pc, by the table of .eh_frame_hdr (offsets from its own start, ascending). */
@@ -50,15 +50,17 @@ static const void *own_frame_entry(u64 pc, struct eh_bases *bases) {
     return 0;
 }
 
-/* Goes around _Unwind_Find_FDE where functions are hooked (interpose/hooks). */
+/* Goes around _Unwind_Find_FDE: where functions are hooked (interpose/hooks), and where any are replaced (heap_stubs.c). */
 __attribute__((visibility("default"), used, noinline)) const void *interpose_find_fde(u64 pc, struct eh_bases *bases) {
     u64 original;
     const void *found;
     __asm__ volatile(PREAMBLE "xchgq %%rcx, %%rcx" : "=a"(original) : : "cc", "memory");
-    if (pc >= (u64)interpose_hook_begin && pc < (u64)interpose_hook_end) return own_frame_entry(pc, bases);
+    if (pc >= (u64)__ehdr_start && pc < (u64)etext) return own_frame_entry(pc, bases);
     __asm__ volatile("movq %%rsp, %%r14\n\tandq $-16, %%rsp\n\t" PREAMBLE "xchgq %%rdx, %%rdx\n\tmovq %%r14, %%rsp"
                      : "=a"(found), "+D"(pc), "+S"(bases)
                      : "a"(original)
                      : "cc", "memory", "rcx", "rdx", "r8", "r9", "r10", "r11", "r14");
     return found;
 }
+extern __typeof(interpose_find_fde) interpose_find_fde_here
+    __attribute__((alias("interpose_find_fde"), visibility("hidden"), copy(interpose_find_fde)));

@@ -341,3 +341,12 @@ PUBLIC struct mallinfo2 SYM(10215, C_LIB, mallinfo2)(void) {
     return (struct mallinfo2){.arena = w[0], .uordblks = w[2], .fordblks = w[0] - w[2]};
 }
 ALSO(SYM(10215, SOMALLOC, mallinfo2), SYM(10215, C_LIB, mallinfo2));
+
+/* ---- Unwinding --------------------------------------------------------------------- */
+struct eh_bases;
+extern const void *interpose_find_fde_here(u64 pc, struct eh_bases *bases) __attribute__((visibility("hidden")));
+
+/* As a jump, which leaves one frame in the stacks of what the unwinder does. */
+PUBLIC const void *_vgw00000ZU_Za__Unwind_Find_FDE(u64 pc, struct eh_bases *bases) {
+    return interpose_find_fde_here(pc, bases);
+}

@@ -90,9 +90,6 @@
         .globl  interpose_hook_entries
         .type   interpose_hook_entries, @function
         .balign 16
-        .globl  interpose_hook_begin
-        .hidden interpose_hook_begin
-interpose_hook_begin:
 interpose_hook_entries:
         .cfi_startproc
         .rept   ENTRIES
@@ -255,7 +252,4 @@ leave:
         ret
         .cfi_endproc
         .size   interpose_hook, . - interpose_hook
-        .globl  interpose_hook_end
-        .hidden interpose_hook_end
-interpose_hook_end:
         .section .note.GNU-stack, "", @progbits
