@@ -50,7 +50,7 @@ static const void *own_frame_entry(u64 pc, struct eh_bases *bases) {
     return 0;
 }
 
-/* Goes around _Unwind_Find_FDE: where functions are hooked (interpose/hooks), and where any are replaced (heap_stubs.c). */
+/* Goes around _Unwind_Find_FDE, where functions are hooked (interpose/hooks) or replaced (heap_stubs.c). */
 __attribute__((visibility("default"), used, noinline)) const void *interpose_find_fde(u64 pc, struct eh_bases *bases) {
     u64 original;
     const void *found;
