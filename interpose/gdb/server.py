@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 UNSUPPORTED = b""
 _TRAP, _INTERRUPT = 5, 2  # of Linux
+_OF_CHILDREN = (lib.IP_DBG_FORKED, lib.IP_DBG_VFORKED, lib.IP_DBG_VFORK_DONE)
+"""What gdb cannot take for the stop that it finds (``?``), and is told when the program goes on."""
 
 
 @dataclass(frozen=True)
@@ -355,7 +357,7 @@ class Server:
         self.debugger.attach(self)
         self.debugger.tell_of_forks(self.forks)
         self.halt()
-        self._stop = self.debugger.take_event(lambda thread: True)
+        self._stop = self.debugger.take_event(lambda thread: thread.why not in _OF_CHILDREN)
         self._interrupt_waits = False
 
     def halt(self) -> None:

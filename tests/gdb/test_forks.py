@@ -6,10 +6,11 @@ import os
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
-from gdb.sessions import TIMEOUT
+from gdb.sessions import TIMEOUT, compiled
 from gdb.test_ends import HOSTILE, Talk, client, supervisor_of
 
 PROGRAM = """
@@ -272,6 +273,34 @@ def test_the_debugger_of_many_is_killed(many: Path, tmp_path: Path) -> None:
         talk.relay.send_signal(signal.SIGKILL)
         talk.close()
         assert process.wait(timeout=TIMEOUT) == 7
+
+
+@pytest.mark.parametrize("call", ["fork", "vfork"])
+def test_a_debugger_comes_amid_a_fork(tmp_path: Path, call: str) -> None:
+    """What it finds first is a plain stop; of the child it hears when the program goes on."""
+    source = (
+        "#include <sys/wait.h>\n#include <unistd.h>\n"
+        'int main(void) { int status; write(1, "begins\\n", 7); if (!%s()) usleep(800000), _exit(4);'
+        " wait(&status); return WEXITSTATUS(status); }"
+    )
+    amid = compiled(tmp_path, "amid", source % call)
+    with client(amid, tmp_path, "--delays=fork=1000") as process:
+        end = time.monotonic() + TIMEOUT
+        while "begins" not in (tmp_path / "out").read_text():
+            assert process.poll() is None and time.monotonic() < end
+            time.sleep(0.02)
+        talk = Talk(tmp_path / "pipe", process.pid)
+        talk.ask(b"qSupported:multiprocess+;fork-events+;vfork-events+")
+        assert b"fork" not in talk.ask(b"?")
+        stop = talk.ask(b"vCont;c")
+        if b"fork:" in stop:
+            found = re.search(rb"fork:p([0-9a-f]+)\.", stop)
+            assert found and talk.ask(b"D;" + found[1]) == b"OK"
+            while b"vforkdone" in (stop := talk.ask(b"vCont;c")):
+                pass
+        assert stop.startswith(b"W04")
+        talk.close()
+        assert process.wait(timeout=TIMEOUT) == 4
 
 
 def test_threads_that_begin_and_end_are_told(tmp_path: Path) -> None:
