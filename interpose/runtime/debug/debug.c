@@ -309,7 +309,7 @@ void rt_debug_called(struct tstate *ts, u64 nr, u64 pc) {
     if (rt_pc(ts->pc) == rt_pc(pc)) return; /* broken off: it begins again */
     bool told = th->debug_in_call;
     th->debug_in_call = 0;
-    if (told && debug_is_followed(ts) && rt.chan->debug)
+    if (told && debug_is_followed(ts) && is_caught((int)nr)) /* still: a step that gdb asks for ends here, too */
         wait_and_send(ts, IP_DBG_RETURN, (u64)(int)nr, rt_pc(ts->pc), nr);
 }
 

@@ -12,5 +12,12 @@ print $rax > 0
 continue
 #: call to syscall getppid
 delete
+set $at = $pc
+stepi
+print $pc == $at
+#: = 1
+stepi
+print $pc == $at
+#: = 0
 continue
 #: exited normally
