@@ -306,6 +306,19 @@ class Debugger:
         self.listener.tell_first()
         return True
 
+    def holds_exec(self, slot: Any, index: int) -> bool:
+        """Whether an exec waits, because the program is being stopped.
+
+        Once it is under way the thread cannot come, and a kick would kill an image without a handler for it.
+        """
+        if not self.stopped or slot.a[2]:  # (a child of vfork: nothing of it stops)
+            return False
+        thread = Thread(self.supervisor.client, index, slot)
+        thread.held = True
+        self._held[index] = thread
+        self._requests[index] = lambda: self.supervisor.answer_now(index)
+        return True
+
     def _comes_for_gdb(self, thread: Thread) -> bool:
         """Whether this is the stop that gdb is waited for at."""
         return self._waits and (self._about is None or self._about == thread.index)
@@ -470,6 +483,8 @@ class Debugger:
     def listen(self) -> None:
         """What comes from the supervisor of a parent or a child, or ends the waiting; from the event loop."""
         self._look_for_signals()
+        if self.supervisor.pending_exec is not None:
+            return  # as in Fifos.serve
         if self.descent is not None and not self.descent.serve():
             self.descent = None
             fifos = self.supervisor.fifos

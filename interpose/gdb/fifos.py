@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from contextlib import suppress
     from typing import Protocol
 
+    from interpose.supervisor.client import Client
     from interpose.supervisor.main import Supervisor
 else:
     Protocol = object
@@ -89,7 +90,8 @@ class Fifos:
         self._made: list[tuple[str, tuple[int, int]]] = []
         self._from = self._to = self._shared = -1
         self._vgdb = self._calls = 0
-        self._is_silent = self._adopted = self._has_begun = False
+        self._is_silent = self._adopted = False
+        self._begun: Client | None = None
         self._receiver: Receiver | None = None
         self.wanted = 0
         self.pid = 0
@@ -238,10 +240,15 @@ class Fifos:
         """Take what has come; from the event loop, when a watched file says something, and now and then."""
         if self.wanted and not self._supervisor.leaving:
             self.open(self.wanted)
-        if not self._has_begun:
-            self._has_begun = self._supervisor.client.has_begun()
-            if not self._has_begun:
+        client = self._supervisor.client
+        debugger = self._supervisor.debugger_or_none
+        is_attached = debugger is not None and debugger.listener is not None
+        if is_attached and self._supervisor.pending_exec is not None:
+            return  # nobody can be stopped until it is through, or has failed
+        if self._begun is None or (is_attached and self._begun is not client):
+            if not client.has_begun():
                 return  # gdb would take a program without threads for one that has ended
+            self._begun = client
         while self._from >= 0 and not self._is_silent:
             try:
                 data = os.read(self._from, _PIECE)

@@ -62,7 +62,6 @@ KINDS = {
 # Behind which nothing of the program runs.
 _LAST = (lib.IP_R_EXIT, lib.IP_R_FATAL, lib.IP_R_INTERNAL)
 
-
 _ERRORS_DISABLED = """\
 WARNING: exiting thread has error reporting disabled.
 WARNING: possibly as a result of some mistake in the use
@@ -367,6 +366,9 @@ class Supervisor:
                 return True
         return self.debugger_or_none is not None and self.debugger_or_none.ends_too_early(slot, index)
 
+    def _holds_exec(self, slot: Any, index: int) -> bool:
+        return self.debugger_or_none is not None and self.debugger_or_none.holds_exec(slot, index)
+
     def serve_one(self, timeout_ms: int) -> bool:
         """Answer one request, while a debugger waits for threads; false if there was none."""
         index = lib.ip_next_event(timeout_ms)
@@ -421,6 +423,8 @@ class Supervisor:
         if slot.kind == lib.IP_R_DEBUG:
             return self.debugger.arrived(slot, index)
         if slot.kind in _LAST and self._waits_at_end(slot, index, again):
+            return True
+        if slot.kind == lib.IP_R_EXEC and not again and self._holds_exec(slot, index):
             return True
         if level := max(self.config.core.debug_log, self.debug_level):
             from interpose.supervisor.debuglog import tell
