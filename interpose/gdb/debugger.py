@@ -262,11 +262,20 @@ class Debugger:
         """A thread's request is not carried out before a debugger lets it go on; ``then`` does it."""
         self._waits = True
         self._about = thread.index
-        thread.held = True
         thread.why = lib.IP_DBG_HELD
+        self._hold(thread, then)
+        self._events.append(thread)
+
+    def _hold(self, thread: Thread, then: Callable[[], None]) -> None:
+        thread.held = True
         self._held[thread.index] = thread
         self._requests[thread.index] = then
-        self._events.append(thread)
+
+    def _hold_answer(self, slot: Any, index: int) -> Thread:
+        """The thread, whose request is answered when it is let go on."""
+        thread = Thread(self.supervisor.client, index, slot)
+        self._hold(thread, lambda: self.supervisor.answer_now(index))
+        return thread
 
     def stop_soon(self) -> None:
         """Have the other threads of a program that waits for gdb stop, too; nobody waits until they do."""
@@ -298,11 +307,7 @@ class Debugger:
         """Whether the end of the process waits, because the listener has something to tell before."""
         if self.listener is None or slot.a[7] or not self.listener.tells_first():
             return False
-        thread = Thread(self.supervisor.client, index, slot)
-        thread.held = True
-        thread.why = lib.IP_DBG_HELD
-        self._held[index] = thread
-        self._requests[index] = lambda: self.supervisor.answer_now(index)
+        self._hold_answer(slot, index).why = lib.IP_DBG_HELD
         self.listener.tell_first()
         return True
 
@@ -313,10 +318,7 @@ class Debugger:
         """
         if not self.stopped or slot.a[2]:  # (a child of vfork: nothing of it stops)
             return False
-        thread = Thread(self.supervisor.client, index, slot)
-        thread.held = True
-        self._held[index] = thread
-        self._requests[index] = lambda: self.supervisor.answer_now(index)
+        self._hold_answer(slot, index)
         return True
 
     def _comes_for_gdb(self, thread: Thread) -> bool:

@@ -24,7 +24,8 @@ static bool is_stack(u64 addr) {
 }
 
 bool sh_meets_stacks(u64 addr, u64 end) {
-    for (u64 at = addr; sh_stack_pages && at < end; at = RT_ROUND_DOWN(at, RT_PAGE) + RT_PAGE)
+    if (!sh_stack_pages) return false;
+    for (u64 at = addr; at < end; at = RT_ROUND_DOWN(at, RT_PAGE) + RT_PAGE)
         if (is_stack(at)) return true;
     return false;
 }
@@ -68,24 +69,20 @@ void sh_stack_grows(u64 lo, u64 old_lo) {
 }
 
 /* Where the dead part of a waiting thread's stack ends; 0: it does not wait there. */
-static u64 dead_end(const struct tstate *o, u64 *lo) {
-    const struct rt_thread *th = (const struct rt_thread *)o->runtime_area;
-    u64 sp = __atomic_load_n(&th->waits_sp, __ATOMIC_ACQUIRE), hi;
-    if (!sp || th->in_use != TH_LIVE || th->vfork_child) return 0;
-    *lo = o->stack_lo;
-    hi = o->stack_hi;
-    if (o->stack_shared || o->stack_looks || o->umask >> IP_U_TAKES & 1 || sp <= *lo || sp > hi) return 0;
-    return __atomic_load_n(&th->waits_sp, __ATOMIC_ACQUIRE) == sp ? sp - SH_REDZONE : 0;
+static u64 dead_end(struct tstate *o, u64 *lo) {
+    const u64 *waits_sp = &rt_th(o)->waits_sp;
+    u64 sp = __atomic_load_n(waits_sp, __ATOMIC_ACQUIRE);
+    if (!sp || !rt_is_thread(o) || !sh_is_own_stack(o, sp)) return 0;
+    *lo = __atomic_load_n(&o->stack_lo, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(waits_sp, __ATOMIC_ACQUIRE) == sp ? sp - SH_REDZONE : 0;
 }
 
-u64 sh_dead_elsewhere(const struct tstate *ts, u64 addr, unsigned n) {
-    const struct tstate *o;
-    if ((!is_stack(addr) && !is_stack(addr + n - 1)) || (addr >= ts->stack_lo && addr < ts->stack_hi)) return 0;
+u64 sh_look_elsewhere(const struct tstate *ts, u64 addr, unsigned n) {
+    struct tstate *o;
+    if (!is_stack(addr) && !is_stack(addr + n - 1)) return 0;
     for (u32 i = 0; (o = rt_thread_by_index(i)); i++) {
-        u64 lo, hi = o == ts ? 0 : dead_end(o, &lo);
-        if (!hi || addr >= hi || addr + n <= lo) continue;
-        u64 mask = hi - addr >= n ? (n < 64 ? (1ull << n) - 1 : ~0ull) : (1ull << (hi - addr)) - 1;
-        return addr < lo ? mask & ~0ull << (lo - addr) : mask;
+        u64 lo, hi = o == ts ? 0 : dead_end(o, &lo), dead = hi ? sh_bytes_in(addr, n, lo, hi) : 0;
+        if (dead) return dead;
     }
     return 0;
 }

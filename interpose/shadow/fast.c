@@ -23,8 +23,7 @@ static inline bool stack_is_used(const struct tstate *ts, u64 at, u64 n) {
 
 /* Of the stack A bits tell what the program has closed (MAKE_MEM_NOACCESS). */
 static bool addressable(const struct tstate *ts, u64 addr, u32 n) {
-    if (on_stack(ts, addr) ? !stack_is_used(ts, addr, n) : sh_stack_pages && sh_dead_elsewhere(ts, addr, n))
-        return false;
+    if (on_stack(ts, addr) ? !stack_is_used(ts, addr, n) : sh_dead_elsewhere(ts, addr, n)) return false;
     if (n == 32) return !(rt_peek64(sh_a(addr), ~0ull) >> (addr & 7) & 0xffffffff);
     u32 mask = n >= 25 ? 0 : (1u << n) - 1;
     return mask && !(rt_peek32(sh_a(addr), ~0u) & mask << (addr & 7));

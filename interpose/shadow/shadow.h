@@ -122,6 +122,9 @@ static inline void sh_stack_sync(struct tstate *ts) {
     u64 sp = ts->gpr[IP_RSP];
     if (sp <= ts->stack_lo || sp > ts->stack_hi) sh_stack_adopt(ts, sp);
 }
+/* Is ts on a stack on which everything below RSP, sp, is undefined, and will be: the main one or a thread's, or one
+ * that it has not seen yet? */
+bool sh_is_own_stack(const struct tstate *ts, u64 sp);
 /* IP_U_TAKES: what the instruction, which has not run yet, takes by a known step down: is undefined from now on. */
 bool sh_stack_taken(const struct tstate *ts, const struct ip_insn *in, u64 *lo, u64 *hi);
 void sh_take_stack(const struct tstate *ts, const struct ip_insn *in);
@@ -137,8 +140,18 @@ bool sh_meets_stacks(u64 addr, u64 end);
 /* Pages of a thread's stack that nobody has touched hold zeros, and no frame: from the first load on they are defined,
  * for programs look there how deep a stack was.  False: no page of [addr, addr+n) is such a one. */
 bool sh_open_untouched(u64 addr, u64 n);
-/* Bytes (a bit each) of the n <= 64 at addr that are dead on the stack of another thread, which waits. */
-u64 sh_dead_elsewhere(const struct tstate *ts, u64 addr, unsigned n);
+/* Bytes (a bit each) of the n <= 64 at addr, which is not on the stack that ts is on, that are dead on that of another
+ * thread, which waits. */
+u64 sh_look_elsewhere(const struct tstate *ts, u64 addr, unsigned n);
+static inline u64 sh_dead_elsewhere(const struct tstate *ts, u64 addr, unsigned n) {
+    return rt_unlikely(sh_stack_pages != NULL) ? sh_look_elsewhere(ts, addr, n) : 0;
+}
+/* Bytes (a bit each) of the n <= 64 at addr that are in [lo, hi). */
+static inline u64 sh_bytes_in(u64 addr, unsigned n, u64 lo, u64 hi) {
+    if (addr >= hi || addr + n <= lo) return 0;
+    u64 below = hi - addr, mask = below < n ? (1ull << below) - 1 : n < 64 ? (1ull << n) - 1 : ~0ull;
+    return addr < lo ? mask & ~0ull << (lo - addr) : mask;
+}
 
 /* Whole pages [at, at+len) hold 0xff from now on (ones.c; with sh_map_lock). */
 void sh_ones_init(void);

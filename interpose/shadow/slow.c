@@ -41,17 +41,18 @@ static bool is_beside_stack(const struct tstate *ts, u64 addr) {
 
 /* Bytes of the current stack, or of one of another thread that waits, below the red zone: addressable to nobody. */
 static u64 dead_run(const struct tstate *ts, u64 addr, unsigned n) {
-    u64 top = ts ? ts->gpr[IP_RSP] - SH_REDZONE : 0, lo, hi, other;
-    if (ts && rt_unlikely(sh_stack_pages != NULL) && (other = sh_dead_elsewhere(ts, addr, n))) return other;
-    if (!ts || ts->stack_shared || addr >= ts->stack_hi || addr + n <= ts->stack_lo || addr >= top) return 0;
+    if (!ts) return 0;
+    u64 top = ts->gpr[IP_RSP] - SH_REDZONE;
+    if (addr < ts->stack_lo || addr >= ts->stack_hi) {
+        u64 other = sh_dead_elsewhere(ts, addr, n);
+        if (other) return other;
+    }
+    if (ts->stack_shared || addr >= ts->stack_hi || addr + n <= ts->stack_lo || addr >= top) return 0;
     if (ts->stack_looks && is_beside_stack(ts, addr)) {
         sh_found_beside_stack();
         return 0;
     }
-    lo = addr < ts->stack_lo ? ts->stack_lo - addr : 0;
-    hi = (top < ts->stack_hi ? top : ts->stack_hi) - addr;
-    u64 mask = hi >= n ? (n < 64 ? (1ull << n) - 1 : ~0ull) : (1ull << hi) - 1;
-    return mask & (lo < 64 ? ~0ull << lo : 0);
+    return sh_bytes_in(addr, n, ts->stack_lo, top < ts->stack_hi ? top : ts->stack_hi);
 }
 
 /* Which of n (<= 64) bytes are unaddressable; ff: those with V = 0xff. */

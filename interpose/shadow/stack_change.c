@@ -295,16 +295,14 @@ static void taken_otherwise(struct tstate *ts, u64 old_sp, u64 sp, enum change h
     if (keeps) keep_red_zone(ts, sp);
 }
 
-/* RSP leaves a stack on which everything below it is undefined, and will be: the main one or a thread's, or one that
- * it has not seen yet. */
-static bool is_own(const struct tstate *ts, u64 sp) {
+bool sh_is_own_stack(const struct tstate *ts, u64 sp) {
     return !ts->stack_shared && !ts->stack_looks && !(ts->umask >> IP_U_TAKES & 1) && sp > ts->stack_lo &&
            sp <= ts->stack_hi;
 }
 
 static void leave(struct tstate *ts, u64 sp) {
     remember_calm(ts, sp);
-    if (!is_own(ts, sp)) return;
+    if (!sh_is_own_stack(ts, sp)) return;
     rt_th(ts)->left_sp = sp;
     rt_th(ts)->left_hi = ts->stack_hi;
 }
@@ -314,7 +312,7 @@ static void leave(struct tstate *ts, u64 sp) {
 static u64 come_back(struct tstate *ts, u64 sp, u64 lo, u64 hi) {
     struct rt_thread *th = rt_th(ts);
     u64 left = th->left_sp;
-    if (!left || th->left_hi != ts->stack_hi || !is_own(ts, sp)) return 0;
+    if (!left || th->left_hi != ts->stack_hi || !sh_is_own_stack(ts, sp)) return 0;
     th->left_sp = 0;
     if (sp <= left || rt.chan->keeps_stack) return 0;
     rt_callstack_drop(ts, lo, hi);
@@ -338,7 +336,7 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
         rt_callstack_drop(ts, th->altstack_sp, th->altstack_sp + th->altstack_size);
     if (enters || new_sp <= lo || new_sp > hi) { /* another stack, or one not known yet */
         bool switches = how <= RESTORED && old_sp > lo && old_sp <= hi && goes_over(th, old_sp, new_sp);
-        if (switches) rt_callstack_leave(ts, lo, hi, old_sp, is_own(ts, old_sp));
+        if (switches) rt_callstack_leave(ts, lo, hi, old_sp, sh_is_own_stack(ts, old_sp));
         leave(ts, old_sp);
         if (!sh_stack_adopt(ts, new_sp)) return;
         if (switches) rt_callstack_return(ts, new_sp);
