@@ -103,7 +103,9 @@ struct ip_slot {
     uint32_t tid_guest;
     uint64_t cpu;         /* where the thread ran when it asked */
     uint64_t pending_sig; /* client address of the number (uint32_t) of a signal that it has taken; 0: none */
-    uint64_t pad[4];
+    uint64_t
+        vforked; /* of a child by vfork: its number, from 1 on, and in the upper half the thread it copies; else 0 */
+    uint64_t pad[3];
     uint8_t data[8000];
 };
 

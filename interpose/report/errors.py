@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from enum import Enum
     from typing import Any, NamedTuple, Protocol, TypeVar
 
+    from .suppressions import Use
+
     T = TypeVar("T")
 
     def compact(cls: type[T]) -> type[T]: ...
@@ -27,6 +29,10 @@ else:
     Protocol = object
 
 FEWER_FRAMES_AFTER = 100
+_OF_A_PROCESS = (
+    *("frames", "stopped", "must_exit", "contexts", "suppressed", "suppressed_contexts", "shown"),
+    *("_index", "_recorded", "_clock", "_next_unique", "_asking", "_found"),
+)
 MAX_SHOWN = 1_000
 MAX_FOUND = 10_000_000
 FRAMES_COMPARED = 4
@@ -169,6 +175,7 @@ class PlainLog(Protocol):
 
 if TYPE_CHECKING:
     Describe = Callable[[], Sequence[AuxPart]]
+    Branch = tuple[dict[str, Any], Sequence[Use]]
 
 _GO_FIX = (
     "Final error counts will be inaccurate.  Go fix your program!",
@@ -423,6 +430,25 @@ class ErrorManager:
             if letter in "Cc" or not end:  # nothing comes any more: nobody is there to answer
                 self._asking = False
             return letter in "Yy" and bool(end)
+
+    # -- several processes ----------------------------------------------------------------------------------
+
+    def branch(self) -> Branch:
+        """Errors and counts so far, for a copy of the process to go on with (:meth:`exchange`)."""
+        copies = {id(error): replace(error) for error in self._recorded}
+        state = {name: getattr(self, name) for name in _OF_A_PROCESS}
+        state["_recorded"] = [copies[id(error)] for error in self._recorded]
+        state["_index"] = {key: copies[id(error)] for key, error in self._index.items()}
+        return state, self.suppressions.uses()
+
+    def exchange(self, branch: Branch) -> Branch:
+        """Go on as another process; returns what was so far, to go on with later."""
+        left = {name: getattr(self, name) for name in _OF_A_PROCESS}, self.suppressions.uses()
+        for name, value in branch[0].items():
+            setattr(self, name, value)
+        self.suppressions.used_so(branch[1])
+        self.outdated()
+        return left
 
     # -- the end --------------------------------------------------------------------------------------------
 

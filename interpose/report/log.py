@@ -24,6 +24,7 @@ COPYRIGHT = "Copyright (C) 2026, by the interpose authors"
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PIECE = 4096  # PIPE_BUF: what a pipe takes at once when it says that it takes something
+_OF_A_PROCESS = ("pid", "silent", "names", "_fd", "_is_file", "_opens_late", "_is_midline", "_hooks_line")
 _PATIENCE = 5.0  # seconds for a reader who does not read once the program is gone
 
 
@@ -587,15 +588,27 @@ class Log(Output):
         child._holds, child._held = False, ""
         if self.fd is None and not self._opens_late:
             return child
-        if self.names is None or self._template is None or not FileNames.varies(self._template):
+        if not self.has_file_for_each():
             child.fd = os.dup(self.fd) if self.fd is not None else None
             return child
         child._is_midline = False
+        assert self.names is not None
         child.names = FileNames(pid, self.names.environ, self.names.folder)
         child.names.pass_over(self._template)
         child.fd = None
         child._open_own(later=silent, is_shared=is_shared)
         return child
+
+    def has_file_for_each(self) -> bool:
+        """Whether its name says that each process has a file of its own."""
+        return self.names is not None and self._template is not None and FileNames.varies(self._template)
+
+    def exchange(self, other: Log) -> None:
+        """Go on for the process of another one (:meth:`of_child`), which takes what is this one's."""
+        for name in _OF_A_PROCESS if self.has_file_for_each() else ("pid", "silent"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            setattr(self, name, theirs)
+            setattr(other, name, mine)
 
     def close(self) -> None:
         """Write what is held and give the descriptor back."""

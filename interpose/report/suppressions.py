@@ -26,6 +26,9 @@ else:
 
     Protocol = object
 
+if TYPE_CHECKING:
+    Use = tuple["Suppression", int, int]
+
 _FRAME_PREFIXES = ("fun:", "obj:", "src:")
 _ELLIPSIS = "..."
 _BAD_EXTRA = "bad or missing extra suppression info"
@@ -352,6 +355,17 @@ class Suppressions:
         """The entries that matched something, the most recently matched one first."""
         entries = [entry for group in self._by_kind.values() for entry in group if entry.count]
         return sorted(entries, key=lambda entry: -entry.last_use)
+
+    def uses(self) -> list[Use]:
+        """Those entries and how often they matched; :meth:`used_so` has it so again."""
+        return [(entry, entry.count, entry.last_use) for entry in self.used()]
+
+    def used_so(self, uses: Sequence[Use]) -> None:
+        """Forget what matched since, or with another process's errors."""
+        for entry in self.used():
+            entry.count = 0
+        for entry, count, last_use in uses:
+            entry.count, entry.last_use = count, last_use
 
     def reset_leaks(self) -> None:
         """Forget bytes and blocks of the last leak search: the next one starts them anew."""

@@ -45,7 +45,7 @@ def _printf(supervisor: Supervisor, slot: Any, words: Sequence[int], _default: i
     if supervisor.json is not None or sink is not None:
         wants_stack = words[0] == lib.INTERPOSE_RQ_PRINTF_BACKTRACE_VALIST_BY_REF
         stack = request_stack(supervisor, slot) if wants_stack else None
-        tid = slot.tid_guest
+        tid = supervisor.client.thread_of(slot)
         name = supervisor.thread_names.get(tid)
         if supervisor.json is not None:
             supervisor.json.client_message(tid, name, text, supervisor.resolver, stack)

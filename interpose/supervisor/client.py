@@ -257,6 +257,19 @@ class Client:
             os.close(fd)
         return b""
 
+    @staticmethod
+    def thread_of(slot: Any) -> int:
+        """The thread that makes a request, as its process sees it: a child by vfork goes on as its maker."""
+        return int(slot.vforked >> 32) or int(slot.tid_guest)
+
+    def has_our_numbers(self) -> bool:
+        """Whether processes have the numbers for it that they have for us: it is in our PID namespace."""
+        try:
+            with open(f"/proc/{self.pid}/status", encoding="ascii", errors="replace") as file:
+                return any(len(line.split()) == 2 for line in file if line.startswith("NSpid:"))
+        except OSError:
+            return False
+
     def symbol(self, which: int) -> int:
         """An address that the runtime published (``lib.IP_SYM_*``)."""
         return self.header.rt_symbols[which]

@@ -172,8 +172,8 @@ class Descriptors:
         else:
             text = f"File descriptor {number} was closed already"
         error = self._error(FD_BAD_CLOSE if closing else FD_BAD_USE, number, text, self._told(slot))
-        error.tid = slot.tid_guest
-        error.thread_name = self._supervisor.thread_names.get(slot.tid_guest)
+        error.tid = self._supervisor.client.thread_of(slot)
+        error.thread_name = self._supervisor.thread_names.get(error.tid)
         if before is not None:
             error.path = before.name()
             error.aux = tuple(

@@ -154,7 +154,7 @@ def _facts(
     number, code, address = slot.a[0], slot.a[1] & 0xFFFFFFFF, slot.a[2]
     event = _EVENTS.get((number, code))
     told = event is not None and number in _WITH_ADDRESS and not (number == _signal.SIGSEGV and code == 0x80)
-    tid = slot.tid_guest
+    tid = supervisor.client.thread_of(slot)
     return (
         tid,
         supervisor.thread_names.get(tid),

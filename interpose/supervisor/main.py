@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from interpose.supervisor.processes import PendingExec
     from interpose.supervisor.progress import Progress
     from interpose.supervisor.unloaded import UnloadedCode
+    from interpose.supervisor.vforked import Vforked
 
 POLL_MS = 100
 LASTS_S = 0.4  # a program that runs for so long is worth large pages for its code
@@ -80,7 +81,7 @@ class Supervisor:
         self.client = Client(session.client_pid, session.memory.header)
         self.log.program_is_gone = lambda: self.client.is_dead()
         self.documents = Documents(session, self.log.program_is_gone)
-        self._progress: Progress | None = None
+        self.progress: Progress | None = None
         self.shown: dict[int, int] = {}
         """Processes that have shown themselves and made no request yet, by the number that they said."""
         self.born = True
@@ -108,6 +109,8 @@ class Supervisor:
         """Where the log and replies to monitor commands go (``v.set``): ``mixed``, ``gdb`` or ``log``."""
         self.deferred: set[int] = set()
         """Slots whose request is being answered, or waits for a debugger: their threads cannot stop."""
+        self.vforked: Vforked | None = None
+        """Who speaks for children by vfork, if there was one."""
         self.debugger_or_none: Debugger | None = None
         """The one of :attr:`debugger`, if it was ever asked for."""
         self.hooks: HookService | None = None
@@ -127,6 +130,7 @@ class Supervisor:
     def new_image(self) -> None:
         """Everything that is known about one program image."""
         self._resolver: StackResolver | None = None
+        self.vforked = None
         self._own_objects: frozenset[str] | None = None
         self.documents.new_image()
         self._lasts_at = time.monotonic() + LASTS_S
@@ -385,21 +389,14 @@ class Supervisor:
         if self.born and not self.finished:
             self._late_tool.first_events().idle()
             if self.config.core.progress_interval:
-                self._show_progress()
+                from interpose.supervisor.progress import show
+
+                show(self)
         now = time.monotonic()
         if now >= self._lasts_at:
             lib.ip_large_pages()
         self._listen()
         self._idle_at = now + POLL_MS / 1000
-
-    def _show_progress(self) -> None:
-        from interpose.supervisor.progress import Progress
-
-        if self._progress is None or self._progress.pid != self.client.pid:
-            self._progress = Progress(self.client.pid)
-        line = self._progress.line(self.config.core.progress_interval, self.client.header)
-        if line:
-            self.log.debug(line)
 
     def _is_over(self, wait_ms: int = 0) -> bool:
         """The client is dead, and so is every process that shares its memory (and with it the socket)."""
@@ -435,7 +432,12 @@ class Supervisor:
         if handler is None:
             return False
         try:
-            handler(slot)
+            if slot.vforked or self.vforked is not None:
+                from interpose.supervisor.vforked import answer
+
+                answer(self, slot, handler)
+            else:
+                handler(slot)
         except (InterposeError, MemoryError):
             raise
         except Exception as error:

@@ -181,7 +181,9 @@ def end_of_vfork_child(supervisor: Supervisor, slot: Any, report: Callable[[], i
         supervisor.leave_debugger()
         try:
             silent = supervisor.config.core.child_silent_after_fork
-            if log.forked(own, silent=silent):
+            if supervisor.vforked is not None and supervisor.vforked.has_file():
+                log.pid = own
+            elif log.forked(own, silent=silent):
                 supervisor.tool.started()
             supervisor.moved_to(own, silent=silent)
             os.write(told, bytes([report() & 0xFF]))

@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from interpose.supervisor.main import Supervisor
+
 
 class Progress:
     """Of one process."""
@@ -40,6 +42,16 @@ class Progress:
             f"EvC {exits / 1e6:.2f}M, TIn {stats.blocks / 1e3:.1f}k, TOut {stats.invalidated / 1e3:.1f}k, "
             f"#thr {threads}"
         )
+
+
+def show(supervisor: Supervisor) -> None:
+    """Log the line that is due, if one is."""
+    progress = supervisor.progress
+    if progress is None or progress.pid != supervisor.client.pid:
+        progress = supervisor.progress = Progress(supervisor.client.pid)
+    line = progress.line(supervisor.config.core.progress_interval, supervisor.client.header)
+    if line:
+        supervisor.log.debug(line)
 
 
 def _clock_of(pid: int) -> int:

@@ -94,6 +94,16 @@ class BaseTool:
         """Errors that were shown so far."""
         return 0
 
+    def branch(self) -> Any:
+        """What has been found so far, for a child by vfork to go on with (:meth:`exchange`)."""
+        errors = self.supervisor.error_manager()
+        return None if errors is None else errors.branch()
+
+    def exchange(self, branch: Any) -> Any:
+        """Go on as another process; returns what was so far, to go on with later."""
+        errors = self.supervisor.error_manager()
+        return None if errors is None else errors.exchange(branch)
+
     def error_manager(self) -> ErrorManager | None:
         """All errors so far, counted to this moment; None of a tool that finds none."""
         return None

@@ -430,6 +430,20 @@ def test_a_vfork_child_has_a_summary_of_its_own(how: tuple[str, ...], tmp_path: 
     assert any("All heap blocks were freed" in line for line in parents)
 
 
+def test_what_a_vfork_child_meets_is_in_a_log_of_its_own(tmp_path: Path) -> None:
+    include = Path(__file__).resolve().parents[2] / "include"
+    program = compile_guest("memcheck/errors_vforked.c", tmp_path, f"-I{include}", "-O0")
+    assert run([*command("--log-file=log.%p"), str(program)], cwd=tmp_path).returncode == 0
+    met = []
+    for log in tmp_path.glob("log.*"):
+        lines = log.read_text().splitlines()
+        number = log.suffix[1:]
+        assert all(line.startswith((f"=={number}== ", f"**{number}** ")) for line in lines)
+        assert sum("Memcheck, a memory error detector" in line for line in lines) == 1
+        met.append((sum("Invalid write" in line for line in lines), lines[-1].partition(": ")[2][:8]))
+    assert sorted(met) == [(1, "2 errors"), (2, "2 errors"), (2, "3 errors"), (3, "4 errors")]
+
+
 def test_the_launchers_profile_ends_with_it(tmp_path: Path) -> None:
     """LD_PROFILE sets a timer in Python, too, and timers outlive an exec."""
     program = compile_guest("life/profile_timer.c", tmp_path, "-static")

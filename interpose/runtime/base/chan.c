@@ -162,6 +162,7 @@ static void post(struct tstate *ts, u32 kind, u64 *map, u32 *bell, u32 *sleeping
     s->kind = kind;
     s->tid = rt_th(ts)->tid;
     s->tid_guest = (u32)ts->tid_guest;
+    s->vforked = rt_th(ts)->vforked;
     s->tstate = (u64)ts;
     s->pending_sig = (u64)&rt_th(ts)->pending_sig;
     u64 began = 0;

@@ -127,11 +127,12 @@ static bool is_behind_syscall(u64 pc) {
 
 /* What makes two errors the same: kind, size, name and the first frames; never
  * the address (docs/spec/output.md section 3: kind, extra and stack).  Of a system
- * call's stack the innermost may be left out (report/stack.py), which only names tell. */
-static u64 hash_error(const struct ip_error *e) {
+ * call's stack the innermost may be left out (report/stack.py), which only names tell.
+ * A child by vfork counts its own. */
+static u64 hash_error(struct tstate *ts, const struct ip_error *e) {
     u32 most = rt.chan->error_frames + (is_behind_syscall(e->pc) ? IP_FRAMES_OF_CALL : 0);
     u32 depth = e->n_frames < most ? e->n_frames : most;
-    u64 h = mix(mix(0x1d + (table ? table->outdated : 0), e->kind), e->size);
+    u64 h = mix(mix(0x1d + (table ? table->outdated : 0), e->kind), e->size) + (u32)rt_th(ts)->vforked;
     for (u32 i = 0; i < depth; i++) h = mix(h, e->frames[i]);
     for (u32 i = 0; i < sizeof e->text && e->text[i]; i++) h = mix(h, e->text[i]);
     return h ? h : 1;
@@ -205,7 +206,7 @@ void rt_error_end(struct tstate *ts, struct ip_error *e) {
     if (rt.chan->errors_stopped) return;
     if (rt_errors_are_off(ts) || rt_call_is_silent(ts) || rt_debug_was_told(ts, e->pc, e->sp)) return;
     bool fresh;
-    u64 hash = hash_error(e);
+    u64 hash = hash_error(ts, e);
     rt_lock(&lock);
     if (!table) {
         table = rt_pages(sizeof *table);

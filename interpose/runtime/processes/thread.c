@@ -384,6 +384,13 @@ static void copy_callstack(struct tstate *from, struct tstate *to) {
     to->cs_top = to->cs_base + used - sizeof(struct ip_csent);
 }
 
+/* Its number, and the thread that it is a copy of, as it is to itself (abi/channel.h). */
+static u64 next_vforked(struct tstate *maker) {
+    static u32 made;
+    u64 of = rt_th(maker)->vforked >> 32;
+    return __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED) | (of ? of : maker->tid_guest) << 32;
+}
+
 /* A task on the same memory: a thread, or a child as vfork and posix_spawn
  * make it, which is a process of its own that soon becomes another program. */
 static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 rq_size) {
@@ -417,7 +424,10 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
     if (!thread) rt_memory_shared = true;
     ct->files = rq->flags & CLONE_FILES ? th->files : rt_fds_copied(ts);
     ct->no_tsc = th->no_tsc;
-    if (!thread) ct->errors_off = th->errors_off; /* a process goes on as its maker was */
+    if (!thread) {
+        ct->errors_off = th->errors_off; /* a process goes on as its maker was */
+        ct->vforked = next_vforked(ts);
+    }
     ct->sigmask = th->sigmask;
     if (vfork) {
         ct->maker_pid = th->pid, ct->maker_tid = th->tid;

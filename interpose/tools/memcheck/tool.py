@@ -103,6 +103,8 @@ class Tool(BaseTool):
         self._attach()
         self._by_index: dict[int, Error] = {}
         self._counted: dict[int, int] = {}
+        self._of_others: set[int] = set()
+        """Indexes of errors that another process on this memory has met (:meth:`exchange`)."""
         self._undefined_seen = False
         self._told_ranges: set[tuple[int, int]] = set()
         self.frame_changes: dict[int, FrameChanges] = {}
@@ -182,7 +184,7 @@ class Tool(BaseTool):
         if not self._wanted(record):
             return
         self.space.forget()
-        tid = slot.tid_guest
+        tid = self.supervisor.client.thread_of(slot)
         name = self.supervisor.thread_names.get(tid)
         error, describe = build_error(record, self.resolver, self.space, tid, name, self._origin)
         if self.errors.report(error, describe) is Outcome.SHOWN and record.kind in UNDEFINED_KINDS:
@@ -268,6 +270,8 @@ class Tool(BaseTool):
         """Errors met again are only counted by the runtime."""
         for index, count in self.reader.error_counts().items():
             error = self._by_index.get(index)
+            if index in self._of_others:
+                continue
             if error is None:
                 self.reader.read_counts_again()  # it is on its way here, and may have been met twice by now
             elif count > self._counted[index]:
@@ -294,6 +298,19 @@ class Tool(BaseTool):
     def error_manager(self) -> ErrorManager:
         self._count_repeats()
         return self.errors
+
+    def branch(self) -> Any:
+        self._count_repeats()
+        return self.errors.branch(), {}, {}, set(self._by_index), self._undefined_seen
+
+    def exchange(self, branch: Any) -> Any:
+        mine = (self._by_index, self._counted, self._of_others, self._undefined_seen)
+        errors, self._by_index, self._counted, self._of_others, self._undefined_seen = branch
+        self._of_others.update(mine[0])
+        left = self.errors.exchange(errors)
+        self.supervisor.client.header.errors_stopped = self.errors.stopped
+        self.reader.read_counts_again()
+        return (left, *mine)
 
     def recorded_stacks(self) -> Iterator[tuple[int, Stack]]:
         return self.reader.stacks()

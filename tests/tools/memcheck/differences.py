@@ -387,10 +387,6 @@ DIFFERENCES: dict[str, Difference] = {
             ),
         ),
     ),
-    "process_stacks_shared": Difference(
-        "a child of vfork is a thread of its own in its parent's memory",
-        (sub(r"----\n", "----\nThread 2:\n"),),
-    ),
     "stack_frames_greater": Difference(
         "a great frame is addressable, switch or not: no false reports",
         (
