@@ -117,7 +117,7 @@ struct rt_thread {
     u64 debug_born;        /* the process that this call has made, 1 << 32: by vfork; or 0 */
     u64 joining_branch;    /* track_branch.c: pc of a branch that reports the one before it, too, or 0 */
     u64 target_kept;       /* signal.c: of ts->target, which leads to rt_arrived meanwhile; or 0 */
-    u64 came_from;         /* thread.c: RSP of who made this process, on another stack; or 0 */
+    u64 came_from;         /* thread.c: RSP of who made this task, on another stack; or 0 */
     u64 found_key;         /* guest_call.c: the function asked for last */
     u64 found_at;
     u32 rooms[9]; /* the tool: elements that bpf may write where its information points to, before it did */

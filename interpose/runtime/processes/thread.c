@@ -13,6 +13,7 @@
 #include "runtime/signals/signals.h"
 #include "runtime/syscalls/syscalls.h"
 #include "runtime/hooks.h"
+#include "runtime/seam.h"
 #include "runtime/syscalls/seccomp.h"
 #include "runtime/signals/sig.h"
 #include "runtime/ptrace/ptrace.h"
@@ -325,6 +326,13 @@ struct new_stack {
     u64 lo, hi;
 };
 
+/* A thread as a libc makes it, its data between its stack and the end of their mapping [lo, hi), behind a guard. */
+static bool is_of_libc(const struct clone_request *rq, u64 lo, u64 hi) {
+    struct rt_seg below;
+    return rq->flags & CLONE_THREAD && rq->flags & CLONE_SETTLS && rq->tls >= rq->stack && rq->tls < hi &&
+           rt_find_seg(lo - 1, &below) && !below.prot;
+}
+
 /* The stack may lie where no shadow is, or nothing that can be read: before signals are blocked, for a fault is the end
  * then. */
 static struct new_stack shadow_new_stack(const struct tstate *ts, const struct clone_request *rq) {
@@ -339,14 +347,15 @@ static struct new_stack shadow_new_stack(const struct tstate *ts, const struct c
     /* Function and argument, which its maker's clone(3) has put below the stack pointer: told as invalid writes, and
      * such leave no V bits. */
     if (its_makers && sp < maker) rt_hook_written(sp, maker - sp < 16 ? maker - sp : 16);
-    /* A process's stack without a size: how far down it goes, in what the kernel may have joined with other mappings,
-     * nobody knows. */
-    n.loaded = !(rq->flags & CLONE_THREAD) && !rq->stack_size && !its_makers;
+    /* Without a size nobody knows how far down it goes, in what the kernel may have joined with other mappings, or in a
+     * block or array with other things below. */
+    n.loaded = !rq->stack_size && !its_makers && !is_of_libc(rq, n.lo, n.hi) &&
+               !(rq->flags & CLONE_THREAD && rt.chan->keeps_stack);
     if (n.loaded) return n;
-    /* Without a size it is a guess: a thread's stack begins near the top of its
-     * mapping.  Elsewhere (goroutines) the mapping holds other things too, and so does
-     * its maker's stack, in a frame of which a process has its own.  Go takes stacks out of
-     * its heap, which since Go 1.26 begins anywhere in a mapping, its top included. */
+    /* A thread's stack begins near the top of its mapping.  Elsewhere (goroutines) the
+     * mapping holds other things too, and so does its maker's stack, in a frame of which
+     * a process has its own.  Go takes stacks out of its heap, which since Go 1.26 begins
+     * anywhere in a mapping, its top included. */
     n.shared = !rq->stack_size && (its_makers || rt.chan->keeps_stack || n.hi - sp > (n.hi - n.lo) / 4);
     if (!(rq->flags & CLONE_THREAD) && n.shared) n.takes = true;
     if (!n.shared) n.takes = rt_hook_stack_new(n.lo, n.hi, sp);
