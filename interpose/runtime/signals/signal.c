@@ -331,6 +331,14 @@ static bool comes_second(int sig, const struct sig_context *mc) {
            (int)mc->di == sig && (first->code == SIC_USER || first->code == SIC_QUEUE || first->code == SIC_TKILL);
 }
 
+/* A signal of SIG_SYNC with the code of a fault that none has caused: the program has sent it, which the kernel allows
+ * a thread to itself (crash reporters have the fault that they handled come again).  It comes as that call returns, or
+ * the one that opens the mask: rcx is the address behind the syscall instruction then. */
+static bool is_resent(struct tstate *ts, int sig, const struct sig_info *info, const struct sig_context *mc) {
+    if (!is_sync(sig) || info->code <= 0 || mc->cx != mc->ip || in_cache(mc->ip)) return false;
+    return sig != SIG_TRAP || (info->code != TRAP_PERF && info->code != TRAP_WATCHED && !sig_priv(ts)->stepping);
+}
+
 static void asynchronous(struct tstate *ts, struct sig_context *mc, bool kick) {
     struct rt_thread *th = rt_th(ts);
     const struct sig_kernel_entry *k = sig_kernel_entry(mc->ip);
@@ -370,7 +378,8 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
     struct sig_context *mc = &uc->mc;
     bool kick = sig == SIG_TRAP && info->code == RT_KICK_CODE && info->rt.value == IP_MAGIC &&
                 info->rt.pid == (int)th->pid;
-    bool traced = sig == SIG_TRAP && (info->code == 1 || info->code == 2) && (mc->trapno == IP_VEC_DB);
+    bool resent = is_resent(ts, sig, info, mc); /* trapno is an older fault's then */
+    bool traced = sig == SIG_TRAP && (info->code == 1 || info->code == 2) && mc->trapno == IP_VEC_DB && !resent;
 
     if (kick) {
         th->kick = 1;
@@ -408,11 +417,11 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
             arm(ts, mc); /* step_trap ends it outside of the assembly */
         return;
     }
-    /* si_code > 0: the kernel's own; sent signals have 0 or less, sigaction(2). */
+    /* si_code > 0: the kernel's own; what others send has 0 or less, sigaction(2). */
     bool event = sig == SIG_TRAP && info->code == TRAP_PERF;
     if (event && info->perf.type == PERF_BREAKPOINT && !in_cache(mc->ip)) return; /* as in fault() */
     if (event) sig_note_hit(sig_priv(ts), mc->ip);
-    if (is_sync(sig) && info->code > 0 && !event) {
+    if (is_sync(sig) && info->code > 0 && !event && !resent) {
         if (mc->ip == (u64)rt_arrived) {
             arrived(ts, mc);
             return;
