@@ -31,6 +31,8 @@ from .target import Program, check_reached, relay, text
 _PIECE = 1 << 16
 _POLL_SECONDS, _STOP_SECONDS = 0.25, 20
 _NEVER = 999_999_999
+_BAD_ARGUMENTS = (TypeError, ValueError, AttributeError, IndexError, OverflowError)
+"""What comes of a request whose arguments are of other types, or of numbers without an end (1e999)."""
 _FILTER = {"filter": "errors", "label": "Errors that the tool reports", "default": True}
 _CAPABILITIES = {
     "supportsConfigurationDoneRequest": True,
@@ -141,7 +143,7 @@ class Server:
             answer |= {"success": False, "message": str(error)}
         except KeyError as error:
             answer |= {"success": False, "message": f"bad arguments: {error.args[0]} is missing"}
-        except (TypeError, ValueError, AttributeError, IndexError) as error:
+        except _BAD_ARGUMENTS as error:
             answer |= {"success": False, "message": f"bad arguments: {error}"}
         if not answer["success"]:
             answer["body"] = {"error": {"id": 1, "format": "{_}", "variables": {"_": answer["message"]}}}
@@ -504,13 +506,14 @@ class Server:
         made, answers = [], []
         for place, wish in wanted:
             try:
+                words = text(wish, "logMessage")
                 answer = _insert(gdb, place, wish) if isinstance(place, str) else place(gdb, wish)
-            except (GdbError, KeyError, ValueError) as error:
+            except (GdbError, KeyError, *_BAD_ARGUMENTS) as error:
                 answers.append({"verified": False, "message": str(error)})
                 continue
             number = str(answer["id"])
             made.append(number)
-            if words := text(wish, "logMessage"):
+            if words:
                 self._logs[number] = words
             answers.append(answer)
         self._breakpoints[key] = made

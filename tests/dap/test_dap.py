@@ -205,6 +205,7 @@ def test_pause_and_breakpoint_while_it_runs(client: Client, program: Path, tmp_p
     client.get("setBreakpoints", source=source, breakpoints=[{"line": line}])
     assert client.event("stopped")["reason"] == "breakpoint"
     client.get("setBreakpoints", source=source, breakpoints=[])
+    _bad_breakpoints_stop_nothing(client, source, line)
     thread = client.get("threads")["threads"][0]["id"]
     client.get("continue", threadId=thread)
     assert not client.ask("stackTrace", threadId=thread)["success"]
@@ -216,6 +217,26 @@ def test_pause_and_breakpoint_while_it_runs(client: Client, program: Path, tmp_p
     client.get("disconnect")
     assert client.process.wait(TIMEOUT) == 0
     assert _nothing_is_left(tmp_path)
+
+
+def _bad_breakpoints_stop_nothing(client: Client, source: dict[str, str], line: int) -> None:
+    """What is no breakpoint is answered as one that there is not, and the program goes on."""
+    client.get("continue", threadId=client.get("threads")["threads"][0]["id"])
+    bad: list[dict[str, object]] = [
+        {"logMessage": 5},
+        {"condition": []},
+        {"hitCondition": {}},
+        {"condition": "a\nb"},
+    ]
+    wishes = [{"line": line, **each} for each in bad]
+    answers = client.get("setBreakpoints", source=source, breakpoints=wishes)["breakpoints"]
+    assert [each["verified"] for each in answers] == [False] * len(bad), answers
+    references = [{"instructionReference": each} for each in (5, None, "main")]
+    answers = client.get("setInstructionBreakpoints", breakpoints=references)["breakpoints"]
+    assert [each["verified"] for each in answers] == [False] * len(references), answers
+    assert "the program runs" in client.ask("stackTrace", threadId=1)["message"]
+    client.get("pause", threadId=1)
+    assert client.event("stopped")["reason"] == "pause"
 
 
 @needs_gdb
@@ -344,6 +365,8 @@ def test_refusals(client: Client, program: Path, tmp_path: Path) -> None:
     for number in (0, -1, 99):
         assert not client.ask("variables", variablesReference=number)["success"]
         assert not client.ask("scopes", frameId=number)["success"]
+    for number in (1e999, -1e999, float("nan")):
+        assert "bad arguments" in client.ask("stackTrace", threadId=number)["message"]
     client.get("disconnect")
     assert client.process.wait(TIMEOUT) == 0
     assert _nothing_is_left(tmp_path)
