@@ -390,7 +390,13 @@ class Server:
         return None
 
     def kill(self, rest: bytes) -> bytes | None:
-        """``k``: at once, with status 0; children, too."""
+        """``k``: gdb expects no answer and has gone; lldb wants to hear of the end."""
+        self.reply(b"X09")
+        self._kill()
+        return None
+
+    def _kill(self) -> None:
+        """At once, with status 0; children, too."""
         self._closed = True
         for child in self.children.values():
             child.stop()
@@ -398,7 +404,6 @@ class Server:
         self._forget_children()
         self.files.close_all()
         self.supervisor.end_client()
-        return None
 
     def kill_process(self, rest: bytes) -> bytes | None:
         """``vKill;PID``."""
@@ -407,8 +412,9 @@ class Server:
         if self.children:  # as above
             self._is_left = True
             self.supervisor.end_client(silent=False)
-            return None
-        return self.kill(b"")
+        else:
+            self._kill()
+        return None
 
     def _check_process(self, rest: bytes) -> None:
         """Behind a packet about a process; Refused if it is another one."""

@@ -58,9 +58,26 @@ EXPECTED = [
 
 @pytest.mark.parametrize("tool", ["none", "memcheck"])
 def test_lldb(tool: str, tmp_path: Path) -> None:
+    said, status = _session(tool, COMMANDS, tmp_path)
+    missing = sessions.found_in_order(EXPECTED, said)
+    assert missing is None, f"lldb does not say {missing!r}:\n{said}"
+    assert status == 7
+
+
+@pytest.mark.parametrize("tool", ["none", "memcheck"])
+def test_lldb_kills(tool: str, tmp_path: Path) -> None:
+    """lldb hears of the end that it asks for."""
+    said, status = _session(tool, "breakpoint set -n add\ncontinue\nprocess kill\n", tmp_path)
+    missing = sessions.found_in_order([r"stop reason = breakpoint 1", r"exited with status = 9"], said)
+    assert missing is None and "failed" not in said, said
+    assert status == 0
+
+
+def _session(tool: str, commands: str, tmp_path: Path) -> tuple[str, int]:
+    """What lldb says to commands at a program's start, and how the program ends."""
     program = sessions.build(sessions.read(sessions.GUESTS / "breakpoint.gdb"), tmp_path)
     prefix = tmp_path / "pipe"
-    (tmp_path / "commands").write_text(COMMANDS)
+    (tmp_path / "commands").write_text(commands)
     command = [sys.executable, "-m", "interpose", f"--tool={tool}", f"--vgdb-prefix={prefix}"]
     with open(tmp_path / "out", "w") as out:
         client = subprocess.Popen([*command, "--vgdb-stop-at=startup", program], stdout=out, stderr=out)
@@ -88,6 +105,4 @@ def test_lldb(tool: str, tmp_path: Path) -> None:
         if relay is not None:
             relay.kill()
             relay.communicate()
-    missing = sessions.found_in_order(EXPECTED, done.stdout)
-    assert missing is None, f"lldb does not say {missing!r}:\n{done.stdout}{done.stderr}"
-    assert status == 7
+    return done.stdout + done.stderr, status
