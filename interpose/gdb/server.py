@@ -679,7 +679,7 @@ class Server:
             else:
                 thread.go, thread.signal, thread.span = how
         goes_on = any(thread.go == lib.IP_DBG_GO for thread in held if thread not in left)
-        if goes_on and b"QPassSignals:" in self._settings:
+        if goes_on:
             self.debugger.mind_signals()
         self._stop = None
         self._signal = _TRAP

@@ -13,6 +13,8 @@ import pytest
 from gdb.sessions import TIMEOUT, compiled
 from gdb.test_ends import HOSTILE, Talk, client, supervisor_of
 
+_PASS_SIGCHLD = b"QPassSignals:14"
+
 PROGRAM = """
 #include <sys/wait.h>
 #include <unistd.h>
@@ -140,6 +142,7 @@ def test_the_child_is_killed_by_the_debugger(program: Path, tmp_path: Path) -> N
         talk = Talk(tmp_path / "pipe", process.pid)
         child = to_fork(talk)
         assert talk.ask(b"vKill;%x" % child) == b"OK"
+        assert talk.ask(_PASS_SIGCHLD) == b"OK"
         assert talk.ask(b"vCont;c").startswith(b"W00;process:%x" % process.pid)
         talk.close()
         assert process.wait(timeout=TIMEOUT) == 0
@@ -292,6 +295,7 @@ def test_a_debugger_comes_amid_a_fork(tmp_path: Path, call: str) -> None:
         talk = Talk(tmp_path / "pipe", process.pid)
         talk.ask(b"qSupported:multiprocess+;fork-events+;vfork-events+")
         assert b"fork" not in talk.ask(b"?")
+        assert talk.ask(_PASS_SIGCHLD) == b"OK"
         stop = talk.ask(b"vCont;c")
         if b"fork:" in stop:
             found = re.search(rb"fork:p([0-9a-f]+)\.", stop)

@@ -84,6 +84,8 @@ def test_sixty_thousand_breakpoints(program: Path, tmp_path: Path) -> None:
             for first in range(0, 60_000, 1000):
                 talk.send(b"".join(frame(b"%b0,%x,1" % (kind, 0x400000 + first + at)) for at in range(1000)))
                 assert {talk.receive() for _ in range(1000)} == {b"OK"}
+        talk.send(frame(b"QPassSignals:14"))  # SIGCHLD
+        assert talk.receive() == b"OK"
         talk.send(frame(b"vCont;c"))
         assert talk.receive() == b"W0a"
         talk.close()

@@ -73,9 +73,18 @@ def test_lldb_kills(tool: str, tmp_path: Path) -> None:
     assert status == 0
 
 
-def _session(tool: str, commands: str, tmp_path: Path) -> tuple[str, int]:
+@pytest.mark.parametrize("tool", ["none", "memcheck"])
+def test_lldb_hears_of_ignored_signals(tool: str, tmp_path: Path) -> None:
+    """It says nothing of signals beforehand: all are told."""
+    said, status = _session(tool, "breakpoint set -n main\ncontinue\ncontinue\n", tmp_path, "forked")
+    missing = sessions.found_in_order([r"received signal: SIGCHLD", r"exited with status = 5"], said)
+    assert missing is None, said
+    assert status == 5
+
+
+def _session(tool: str, commands: str, tmp_path: Path, guest: str = "breakpoint") -> tuple[str, int]:
     """What lldb says to commands at a program's start, and how the program ends."""
-    program = sessions.build(sessions.read(sessions.GUESTS / "breakpoint.gdb"), tmp_path)
+    program = sessions.build(sessions.read(sessions.GUESTS / f"{guest}.gdb"), tmp_path)
     prefix = tmp_path / "pipe"
     (tmp_path / "commands").write_text(commands)
     command = [sys.executable, "-m", "interpose", f"--tool={tool}", f"--vgdb-prefix={prefix}"]
