@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+ORIGINS = 2
+"""``Register.shadow`` of those that say where the undefined part comes from."""
+
+
 class Place(enum.Enum):
     """Where a register's bytes are; ``Register.at`` says which."""
 
@@ -193,6 +197,8 @@ class Target:
         self.size = sum(register.size for register in self.registers)
         """Bytes of all of them, as ``g`` has them."""
         self._features = features
+        self.origins_told: set[int] = set()
+        """Numbers that ``s2`` registers have been shown with."""
 
     def xml(self) -> bytes:
         """``target.xml``."""

@@ -114,8 +114,7 @@ class Thread:
         if register.shadow:
             from interpose.gdb.shadow import read_shadow
 
-            top = self._x87(_STATUS_WORD) >> 11 & 7
-            return read_shadow(self._client, self.slot.tstate, register, self.state.origins, top)
+            return read_shadow(self._client, self.slot.tstate, register, self.state.origins, self._x87_top())
         state = self.state
         match register.place:
             case Place.GPR:
@@ -140,9 +139,29 @@ class Thread:
         return int(value & ((1 << register.bits) - 1)).to_bytes(register.size, "little")
 
     def write(self, register: Register, data: bytes) -> bool:
-        """Set a register; false if it cannot be."""
-        if not self.held or register.shadow:
+        """Set a register; false if it cannot be.
+
+        A value is defined, at once: gdb, which gives back all registers after a call, writes what is
+        undefined of them behind their values.
+        """
+        if not self.held:
             return False
+        if register.shadow:
+            from interpose.gdb.shadow import write_shadow
+
+            tstate, origins = self.slot.tstate, self.state.origins
+            return write_shadow(self._client, tstate, register, data, origins, self._x87_top())
+        if not self._write_value(register, data):
+            return False
+        from interpose.gdb.shadow import define
+
+        define(self._client, self.slot.tstate, register, self._x87_top())
+        return True
+
+    def _x87_top(self) -> int:
+        return self._x87(_STATUS_WORD) >> 11 & 7
+
+    def _write_value(self, register: Register, data: bytes) -> bool:
         state = self.state
         value = int.from_bytes(data, "little")
         match register.place:

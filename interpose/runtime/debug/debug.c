@@ -87,18 +87,9 @@ static void show(struct tstate *ts, struct ip_debug_state *d, u64 pc, u64 call) 
     debug_show_vectors(d);
 }
 
-/* What a debugger sets is defined. */
-static void define(struct tstate *ts, u64 changed, u64 old_sp) {
+/* What a debugger sets is defined; of registers, it has said so in the V bits itself (interpose/gdb/shadow.py). */
+static void stack_set(struct tstate *ts, u64 old_sp) {
     if (!(rt.flags & IP_C_SHADOW)) return;
-    for (u32 i = 0; i < 16; i++)
-        if (changed >> i & 1) {
-            ts->vgpr[i] = 0;
-            ts->umask &= ~(1ull << (IP_U_GPR0 + i));
-        }
-    if (changed >> IP_DBG_CHANGED_FLAGS & 1) {
-        ts->vflags = 0;
-        ts->umask &= ~(1ull << IP_U_FLAGS);
-    }
     u64 sp = ts->gpr[IP_RSP];
     if (sp > old_sp) { /* after a call of the debugger's, to a function that may use its red zone */
         rt_hook_stack_restored(ts, old_sp, sp);
@@ -123,7 +114,7 @@ static void take(struct tstate *ts, const struct ip_debug_state *d) {
     }
     if (changed >> IP_DBG_CHANGED_BASES & 1) ts->client_fs = d->fs_base, ts->client_gs = d->gs_base;
     if (changed >> IP_DBG_CHANGED_XSAVE & 1) sig_xrstor(d->xsave, sig_xfeatures() ? d->components : 0);
-    define(ts, changed, old_sp);
+    stack_set(ts, old_sp);
 }
 
 /* ---- stops ------------------------------------------------------------------------------------ */
