@@ -69,13 +69,14 @@ class Debugger:
     :ivar listener: the gdb that is attached, if one is.
     :ivar breaks: breakpoints by address, with the number of those who want them.
     :ivar gdb_may_come: false once a signal has ended the waiting for gdb: the program does not wait again.
+    :ivar stops_at_end: false in a forked child that gdb has not come to, if children are not followed.
     """
 
     def __init__(self, supervisor: Supervisor) -> None:
         self.supervisor = supervisor
         self.listener: Listener | None = None
         self.breaks: dict[int, int] = {}
-        self.gdb_may_come = True
+        self.gdb_may_come = self.stops_at_end = True
         self._held: dict[int, Thread] = {}
         self._holders = 0
         self._events: list[Thread] = []
@@ -330,7 +331,7 @@ class Debugger:
     def attach(self, listener: Listener) -> None:
         """From now on signals and the like are told to this one."""
         self.listener = listener
-        self.gdb_may_come = True
+        self.gdb_may_come = self.stops_at_end = True
         self._header().debug |= lib.IP_DBG_ON
 
     def left_behind(self) -> None:

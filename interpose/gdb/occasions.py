@@ -15,13 +15,28 @@ if TYPE_CHECKING:
     from interpose.supervisor.main import Supervisor
 
 
+_ENDS = ("exit", "abexit")
+
+
 def is_due(supervisor: Supervisor, event: str) -> bool:
     """Whether the program stops at one of the events of ``--vgdb-stop-at``."""
     core = supervisor.config.core
     if core.vgdb == "no":
         return False
     wanted = event in core.vgdb_stop_at or (event == "startup" and core.vgdb_error == 0)
-    return wanted and supervisor.debugger.gdb_may_come
+    debugger = supervisor.debugger
+    seen = event not in _ENDS or debugger.stops_at_end or debugger.listener is not None
+    return wanted and seen and debugger.gdb_may_come
+
+
+def forked(supervisor: Supervisor) -> None:
+    """This is the supervisor of a forked child: its end is none unless children are followed, or gdb comes.
+
+    A parent waits for its children, such as a shell for its subshells, of which the user does not know.
+    """
+    core = supervisor.config.core
+    if not core.trace_children and not core.vgdb_stop_at.isdisjoint(_ENDS):
+        supervisor.debugger.stops_at_end = False
 
 
 def at_startup(supervisor: Supervisor) -> None:

@@ -332,6 +332,10 @@ def child_is_there(supervisor: Supervisor, slot: Any) -> None:
     supervisor.tool.forked()
     supervisor.moved_to(pid, silent=supervisor.config.core.child_silent_after_fork)
     is_debugged = supervisor.debugger_or_none is not None and supervisor.debugger_or_none.is_born()
+    if supervisor.config.core.vgdb_stop_at:
+        from interpose.gdb import occasions
+
+        occasions.forked(supervisor)
     if supervisor.fifos is not None and not is_debugged:
         supervisor.fifos.wanted = pid
 
