@@ -90,7 +90,7 @@ class Fifos:
         self._made: list[tuple[str, tuple[int, int]]] = []
         self._from = self._to = self._shared = -1
         self._vgdb = self._calls = 0
-        self._is_silent = self._adopted = False
+        self._is_silent = self._adopted = self._is_told = False
         self._begun: Client | None = None
         self._receiver: Receiver | None = None
         self.wanted = 0
@@ -152,6 +152,7 @@ class Fifos:
         likely = core.vgdb_error < NEVER or core.vgdb_stop_at or core.verbosity > 1
         if self._from < 0 or self._supervisor.finished or not likely:
             return
+        self._is_told = True
         prefix = f"--vgdb-prefix={core.vgdb_prefix} " if core.vgdb_prefix is not None else ""
         self._supervisor.log.plain(
             "\nTO DEBUG THIS PROCESS USING GDB: start GDB like this\n"
@@ -160,6 +161,13 @@ class Fifos:
             f"  target remote | interpose-vgdb {prefix}--pid={self.pid}\n"
             "--pid is optional if only one valgrind process is running\n"
         )
+
+    def tell_child(self) -> None:
+        """The same where gdb is waited for the first time: a forked child has said nothing yet."""
+        if self.wanted:
+            self.open(self.wanted)
+        if not self._is_told and self._receiver is None:
+            self.tell_how()
 
     def forget(self) -> None:
         """This is a copy: the files are another process's."""
@@ -173,7 +181,7 @@ class Fifos:
         self._paths = ()
         self._made = []
         self.wanted = self.pid = 0
-        self._adopted = False
+        self._adopted = self._is_told = False
         return lent
 
     def adopt(self, lent: Lent, receiver: Receiver) -> Callable[[bytes], None]:

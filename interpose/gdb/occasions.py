@@ -60,6 +60,7 @@ def after_error(supervisor: Supervisor, slot: Any, shown: int) -> None:
     is_due = now > shown and 0 <= core.vgdb_error <= now and core.vgdb != "no" and not supervisor.finished
     if is_due and supervisor.debugger.gdb_may_come:
         _tell(supervisor, "on error")
+        _tell_child(supervisor)
         supervisor.debugger.wait_for_gdb(slot_index(slot), after="Continuing ...")
 
 
@@ -104,10 +105,16 @@ def _hold(supervisor: Supervisor, slot: Any, index: int, event: str) -> bool:
     if not is_due(supervisor, event):
         return False
     _tell(supervisor, f"at {event}")
+    _tell_child(supervisor)
     supervisor.debugger.hold_request(
         Thread(supervisor.client, index, slot), lambda: supervisor.answer_now(index)
     )
     return True
+
+
+def _tell_child(supervisor: Supervisor) -> None:
+    if supervisor.fifos is not None:
+        supervisor.fifos.tell_child()
 
 
 def _tell(supervisor: Supervisor, when: str) -> None:

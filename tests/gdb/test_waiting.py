@@ -24,6 +24,7 @@ PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 static volatile sig_atomic_t came;
 static void handler(int sig) { came = sig; }
@@ -31,6 +32,10 @@ int main(int argc, char **argv) {
     const char *how = argc > 1 ? argv[1] : "";
     if (strstr(how, "handles")) signal(SIGTERM, handler);
     if (strstr(how, "ignores")) signal(SIGHUP, SIG_IGN);
+    if (strstr(how, "forks") && fork()) {
+        wait(NULL);
+        return 0;
+    }
     if (strstr(how, "error")) {
         int *block = malloc(12);
         block[3] = 0;
@@ -158,6 +163,20 @@ def test_what_it_waits_for_is_said_before_how_gdb_comes(program: Path, tmp_path:
         made.until(lambda: "--pid is optional" in made.text())
         said = re.findall(r"Command:|\(action at startup\)|TO DEBUG", made.text())
     assert said == ["Command:", "(action at startup)", "TO DEBUG"]
+
+
+def test_a_child_says_how_gdb_comes_to_it(program: Path, tmp_path: Path) -> None:
+    with waiting(tmp_path, program, "forks, error", "--vgdb-error=1", "--vgdb-stop-at=exit") as made:
+        made.waits("on error")
+        made.until(lambda: made.text().count("--pid is optional") == 2)
+        said = made.text()
+        child = re.findall(r"--pid=(\d+)", said)[1]
+        assert f"=={child}== (action on error)" in said and child != str(made.pid)
+        vgdb(tmp_path, f"--pid={child}", "v.wait")
+        made.waits("at exit")
+        assert f"=={made.pid}== (action at exit)" in made.text()  # alone
+        vgdb(tmp_path, f"--pid={made.pid}", "v.wait")
+        assert made.end() == 0
 
 
 def test_less_than_no_error_stops_nowhere(program: Path, tmp_path: Path) -> None:
