@@ -101,6 +101,13 @@ block_list 1 limited 0
 block_list 1 limited
 block_list 1 foo
 block_list 1..9 heuristics all
+block_list 1 heuristics none
+block_list 7..99 heuristics all
+block_list 8..99 heuristics all
+block_list 9..99 heuristics all
+block_list 10..99 heuristics all
+block_list 11..99 heuristics all
+block_list 8 heuristics none
 leak_check summary any
 block_list 7
 block_list 99

@@ -268,7 +268,7 @@ def _block_list(call: Call) -> None:
     while call.words:
         word = choose(call.words.next(), ("unlimited", "limited", "heuristics", ""))
         if word == "heuristics":
-            heuristics = _set_of(call.words.next(), LEAK_HEURISTICS, "heuristics")
+            heuristics = _set_of(call.words.next(), LEAK_HEURISTICS, "heuristics") or None
         elif word == "unlimited":
             limit = None
         elif call.words:
@@ -299,7 +299,7 @@ def _block_list(call: Call) -> None:
         lines = _block_lines(result, record.state, blocks[record.number], numbers, limit, heuristics)
         if limit is not None:
             limit -= len(lines)
-        if lines or low == high:
+        if lines or len(records) == 1:
             head = error_lines(tool.resolver, tool.leaks.error_of(record, options))
             call.log.plain("\n".join([*head, *lines]))
         if limit == 0:
