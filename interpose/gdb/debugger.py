@@ -70,6 +70,7 @@ class Debugger:
     :ivar breaks: breakpoints by address, with the number of those who want them.
     :ivar gdb_may_come: false once a signal has ended the waiting for gdb: the program does not wait again.
     :ivar stops_at_end: false in a forked child that gdb has not come to, if children are not followed.
+    :ivar told_death: by which signal the program dies has been said before its end waits for gdb.
     """
 
     def __init__(self, supervisor: Supervisor) -> None:
@@ -77,6 +78,7 @@ class Debugger:
         self.listener: Listener | None = None
         self.breaks: dict[int, int] = {}
         self.gdb_may_come = self.stops_at_end = True
+        self.told_death = False
         self._held: dict[int, Thread] = {}
         self._holders = 0
         self._events: list[Thread] = []

@@ -104,6 +104,11 @@ def _hold_for_fault(supervisor: Supervisor, slot: Any, index: int, then: Callabl
 def _hold(supervisor: Supervisor, slot: Any, index: int, event: str) -> bool:
     if not is_due(supervisor, event):
         return False
+    if slot.kind == lib.IP_R_FATAL and not supervisor.debugger.told_death:
+        from interpose.supervisor.fatal import report_signal
+
+        report_signal(supervisor, slot)  # whoever comes knows why it ends
+        supervisor.debugger.told_death = True
     _tell(supervisor, f"at {event}")
     _tell_child(supervisor)
     supervisor.debugger.hold_request(

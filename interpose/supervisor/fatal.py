@@ -79,8 +79,9 @@ def _stack_size_lines(supervisor: Supervisor) -> list[str]:
 
 
 def report_signal(supervisor: Supervisor, slot: Any) -> None:
-    """The death of the program by a signal, wherever it is to be told."""
-    if slot.a[0] == _signal.SIGKILL:
+    """The death of the program by a signal, wherever it is to be told, and once."""
+    debugger = supervisor.debugger_or_none
+    if slot.a[0] == _signal.SIGKILL or (debugger is not None and debugger.told_death):
         return  # the program's own will: nothing to explain
     sink = supervisor.xml_sink
     in_text = supervisor.config.core.verbosity > 0 or _is_told_quietly(slot.a[0], slot.a[1])

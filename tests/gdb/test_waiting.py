@@ -36,6 +36,7 @@ int main(int argc, char **argv) {
         wait(NULL);
         return 0;
     }
+    if (strstr(how, "faults")) *(volatile int *)8 = 0;
     if (strstr(how, "error")) {
         int *block = malloc(12);
         block[3] = 0;
@@ -163,6 +164,16 @@ def test_what_it_waits_for_is_said_before_how_gdb_comes(program: Path, tmp_path:
         made.until(lambda: "--pid is optional" in made.text())
         said = re.findall(r"Command:|\(action at startup\)|TO DEBUG", made.text())
     assert said == ["Command:", "(action at startup)", "TO DEBUG"]
+
+
+@pytest.mark.parametrize("event", ["exit", "abexit"])
+def test_why_it_dies_is_said_before_it_waits(program: Path, tmp_path: Path, event: str) -> None:
+    with waiting(tmp_path, program, "faults", f"--vgdb-stop-at={event}") as made:
+        made.waits(f"at {event}")
+        vgdb(tmp_path, "v.wait")
+        assert made.end() == -signal.SIGSEGV
+    said = re.findall(r"Process terminating|\(action at \w+\)|ERROR SUMMARY", made.text())
+    assert said == ["Process terminating", f"(action at {event})", "ERROR SUMMARY"]
 
 
 def test_a_child_says_how_gdb_comes_to_it(program: Path, tmp_path: Path) -> None:
