@@ -48,20 +48,22 @@ class Vforked:
         self._now = 0
         self._waiting: dict[int, _Process] = {}
         self._has_file = False
+        self._depth = 0
 
     def answer(self, slot: Any, handler: Callable[[Any], None]) -> None:
         """Do what a request asks for as the process that makes it.  One may come amid another one's."""
-        number = int(slot.vforked) & _NUMBER
+        number, before = int(slot.vforked) & _NUMBER, self._now
         if number != self._now and number not in self._waiting and number:
             if slot.kind in _TELLS and not self._supervisor.documents:
                 self._begin(number, slot)
             else:
                 number = 0
-        before = self._now
         self._turn_to(number)
+        self._depth += 1
         try:
             handler(slot)
         finally:
+            self._depth -= 1
             self._turn_to(before)
         if slot.kind in _ENDS and number in self._waiting:
             self._forget(number)
@@ -73,6 +75,8 @@ class Vforked:
     def _begin(self, number: int, slot: Any) -> None:
         supervisor = self._supervisor
         self._turn_to(0)
+        if len(self._waiting) >= MOST and not self._depth:  # (whose request is amid must be there)
+            self._forget(next(iter(self._waiting)))
         log, core = supervisor.log, supervisor.config.core
         pid = slot.tid if supervisor.client.has_our_numbers() else log.pid
         if supervisor.descriptors is not None:
@@ -84,8 +88,6 @@ class Vforked:
             parent, supervisor.session.parent_pid = supervisor.session.parent_pid, supervisor.client.pid
             supervisor.tool.started()
             supervisor.session.parent_pid = parent
-        if len(self._waiting) > MOST:
-            self._forget(next(other for other in self._waiting if other not in (0, number)))
 
     def _forget(self, number: int) -> None:
         self._waiting.pop(number).log.close()

@@ -444,6 +444,19 @@ def test_what_a_vfork_child_meets_is_in_a_log_of_its_own(tmp_path: Path) -> None
     assert sorted(met) == [(1, "2 errors"), (2, "2 errors"), (2, "3 errors"), (3, "4 errors")]
 
 
+def test_a_killed_process_is_told_of_in_its_log_and_not_in_a_vfork_childs(tmp_path: Path) -> None:
+    program = compile_guest("life/vfork_killed.c", tmp_path)
+    process = subprocess.Popen([*command("--log-file=log.%p"), str(program)], cwd=tmp_path, env=environment())
+    assert process.wait(120) == -signal.SIGKILL
+    own = tmp_path / f"log.{process.pid}"
+    wait_until(lambda: "ERROR SUMMARY: 1 errors" in own.read_text())
+    assert "The program was killed" in own.read_text()
+    logs = [log.read_text() for log in tmp_path.glob("log.*")]
+    assert own.read_text().count("Invalid write") == 1
+    assert sum(text.count("Invalid write") for text in logs) == 2
+    assert sum("The program was killed" in text for text in logs) == 1
+
+
 def test_the_launchers_profile_ends_with_it(tmp_path: Path) -> None:
     """LD_PROFILE sets a timer in Python, too, and timers outlive an exec."""
     program = compile_guest("life/profile_timer.c", tmp_path, "-static")
