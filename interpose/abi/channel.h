@@ -91,6 +91,12 @@ enum ip_req {
                          ip_hook_again, r2: as for IP_R_REQUEST */
 };
 
+/* A child by vfork, which is on its maker's memory: its number, from 1 on, and that of its maker, if that one is such a
+ * child, too; the thread of the process that it is a copy of.  All 0: no such child. */
+struct ip_vforked {
+    uint32_t number, by, thread, pad;
+};
+
 struct ip_slot {
     uint32_t state;   /* futex: enum ip_slot_state */
     uint32_t kind;    /* enum ip_req */
@@ -103,9 +109,8 @@ struct ip_slot {
     uint32_t tid_guest;
     uint64_t cpu;         /* where the thread ran when it asked */
     uint64_t pending_sig; /* client address of the number (uint32_t) of a signal that it has taken; 0: none */
-    uint64_t
-        vforked; /* of a child by vfork: its number, from 1 on, and in the upper half the thread it copies; else 0 */
-    uint64_t pad[3];
+    struct ip_vforked vforked;
+    uint64_t pad[2];
     uint8_t data[8000];
 };
 

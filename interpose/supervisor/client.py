@@ -260,7 +260,7 @@ class Client:
     @staticmethod
     def thread_of(slot: Any) -> int:
         """The thread that makes a request, as its process sees it: a child by vfork goes on as its maker."""
-        return int(slot.vforked >> 32) or int(slot.tid_guest)
+        return int(slot.vforked.thread or slot.tid_guest)
 
     def has_our_numbers(self) -> bool:
         """Whether processes have the numbers for it that they have for us: it is in our PID namespace."""

@@ -432,7 +432,7 @@ class Supervisor:
         if handler is None:
             return False
         try:
-            if slot.vforked or self.vforked is not None:
+            if slot.vforked.number or self.vforked is not None:
                 from interpose.supervisor.vforked import answer
 
                 answer(self, slot, handler)

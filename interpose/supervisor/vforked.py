@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 MOST = 64
 """Who executes something else says no word more, and is forgotten behind so many others."""
-_NUMBER = 0xFFFF_FFFF
 _ENDS = (lib.IP_R_EXIT, lib.IP_R_FATAL)
 _TELLS = (lib.IP_R_ERROR, lib.IP_R_REQUEST, lib.IP_R_MESSAGE, lib.IP_R_ILLEGAL, lib.IP_R_FDS)
 
@@ -52,7 +51,7 @@ class Vforked:
 
     def answer(self, slot: Any, handler: Callable[[Any], None]) -> None:
         """Do what a request asks for as the process that makes it.  One may come amid another one's."""
-        number, before = int(slot.vforked) & _NUMBER, self._now
+        number, before = int(slot.vforked.number), self._now
         if number != self._now and number not in self._waiting and number:
             if slot.kind in _TELLS and not self._supervisor.documents:
                 self._begin(number, slot)
@@ -74,7 +73,8 @@ class Vforked:
 
     def _begin(self, number: int, slot: Any) -> None:
         supervisor = self._supervisor
-        self._turn_to(0)
+        maker = int(slot.vforked.by)
+        self._turn_to(maker if maker == self._now or maker in self._waiting else 0)
         if len(self._waiting) >= MOST and not self._depth:  # (whose request is amid must be there)
             self._forget(next(iter(self._waiting)))
         log, core = supervisor.log, supervisor.config.core

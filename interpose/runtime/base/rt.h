@@ -122,9 +122,9 @@ struct rt_thread {
     u64 found_at;
     u32 rooms[9]; /* the tool: elements that bpf may write where its information points to, before it did */
     u32 pad_rooms;
-    u64 waits_sp;       /* RSP, while the kernel has it in a system call; else 0 */
-    u64 vforked;        /* of a child by vfork, as in its slot (abi/channel.h); else 0 */
-    u64 stack_noted[2]; /* the shadow: its stack, as elsewhere.c has noted it */
+    u64 waits_sp;              /* RSP, while the kernel has it in a system call; else 0 */
+    struct ip_vforked vforked; /* if it is one */
+    u64 stack_noted[2];        /* the shadow: its stack, as elsewhere.c has noted it */
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }
 /* Does it live, and as a thread of the process: no child that is on its memory? */

@@ -132,7 +132,7 @@ static bool is_behind_syscall(u64 pc) {
 static u64 hash_error(struct tstate *ts, const struct ip_error *e) {
     u32 most = rt.chan->error_frames + (is_behind_syscall(e->pc) ? IP_FRAMES_OF_CALL : 0);
     u32 depth = e->n_frames < most ? e->n_frames : most;
-    u64 h = mix(mix(0x1d + (table ? table->outdated : 0), e->kind), e->size) + (u32)rt_th(ts)->vforked;
+    u64 h = mix(mix(0x1d + (table ? table->outdated : 0), e->kind), e->size) + rt_th(ts)->vforked.number;
     for (u32 i = 0; i < depth; i++) h = mix(h, e->frames[i]);
     for (u32 i = 0; i < sizeof e->text && e->text[i]; i++) h = mix(h, e->text[i]);
     return h ? h : 1;

@@ -393,11 +393,11 @@ static void copy_callstack(struct tstate *from, struct tstate *to) {
     to->cs_top = to->cs_base + used - sizeof(struct ip_csent);
 }
 
-/* Its number, and the thread that it is a copy of, as it is to itself (abi/channel.h). */
-static u64 next_vforked(struct tstate *maker) {
+static struct ip_vforked next_vforked(struct tstate *maker) {
     static u32 made;
-    u64 of = rt_th(maker)->vforked >> 32;
-    return __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED) | (of ? of : maker->tid_guest) << 32;
+    const struct ip_vforked *by = &rt_th(maker)->vforked;
+    u32 thread = by->number ? by->thread : (u32)maker->tid_guest;
+    return (struct ip_vforked){__atomic_add_fetch(&made, 1, __ATOMIC_RELAXED), by->number, thread, 0};
 }
 
 /* A task on the same memory: a thread, or a child as vfork and posix_spawn

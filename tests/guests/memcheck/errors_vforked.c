@@ -1,5 +1,5 @@
 /* What a child by vfork meets is its own: told with its number, counted beside what its parent had met by then, for its
- * status, too, and not by its parent, who is told of the same place anew.
+ * status, too, and not by its parent, who is told of the same place anew.  So is what a child of its own meets.
  * @options: -s --error-exitcode=9 */
 #include <signal.h>
 #include <stdlib.h>
@@ -24,6 +24,7 @@ static int child(char *block, int how) {
         VALGRIND_PRINTF("the child has met %d\n", (int)VALGRIND_COUNT_ERRORS);
         kill(getpid(), SIGKILL);
     }
+    if (how == 3) _exit(child(block, 0) + 1);
     execl("/nonexistent", "nonexistent", NULL);
     write_behind(block, 6);
     raise(SIGABRT);
@@ -33,7 +34,7 @@ static int child(char *block, int how) {
 int main(void) {
     char *block = malloc(4);
     write_behind(block, 7);
-    int sum = child(block, 0) + child(block, 1) + child(block, 2);
+    int sum = child(block, 0) + child(block, 1) + child(block, 2) + child(block, 3);
     VALGRIND_PRINTF("the parent has met %d; %d\n", (int)VALGRIND_COUNT_ERRORS, sum);
     write_behind(block, 4);
     free(block);
