@@ -27,6 +27,7 @@ def _die(number: int, code: int, *, verbosity: int = 0, json: object = None, sin
             xml_sink=sink,
             config=SimpleNamespace(core=SimpleNamespace(verbosity=verbosity)),
             client=SimpleNamespace(header=SimpleNamespace(config_flags=0)),
+            debugger_or_none=None,
             unwind=unwind,
         ),
         SimpleNamespace(a=[number, code, 0], len=0, data=ffi.new("char[8]")),
