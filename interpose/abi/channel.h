@@ -92,7 +92,7 @@ enum ip_req {
 };
 
 /* A child by vfork, which is on its maker's memory: its number, from 1 on, and that of its maker, if that one is such a
- * child, too; the thread of the process that it is a copy of.  All 0: no such child. */
+ * child, too; the thread of the process that it is a copy of, also of what it has forked.  All 0: no such child. */
 struct ip_vforked {
     uint32_t number, by, thread, pad;
 };

@@ -141,7 +141,8 @@ def _serve_child(
         supervisor.session.sock_fd = sock_fd
         lib.ip_service_socket(sock_fd)
         supervisor.shown.clear()
-        supervisor.session.parent_pid = supervisor.client.pid
+        supervisor.session.parent_pid = _maker(supervisor)
+        supervisor.vforked = None  # whose turn it is, is us
         supervisor.client.detach()
         supervisor.client.header = memory.header
         supervisor.finished = False
@@ -155,6 +156,11 @@ def _serve_child(
         supervisor.serve()
 
     supervise(supervisor.session, work)
+
+
+def _maker(supervisor: Supervisor) -> int:
+    """Who has made the process that a copy of us is for."""
+    return supervisor.client.pid if supervisor.vforked is None else supervisor.vforked.pid()
 
 
 def end_of_vfork_child(supervisor: Supervisor, slot: Any, report: Callable[[], int], status: int) -> int:
@@ -177,11 +183,11 @@ def end_of_vfork_child(supervisor: Supervisor, slot: Any, report: Callable[[], i
         lib.ip_service_unlock()  # that of either
     else:
         log = supervisor.log
-        supervisor.session.parent_pid = supervisor.client.pid
+        supervisor.session.parent_pid = _maker(supervisor)
         supervisor.leave_debugger()
         try:
             silent = supervisor.config.core.child_silent_after_fork
-            if supervisor.vforked is not None and supervisor.vforked.has_file():
+            if supervisor.vforked is not None and supervisor.vforked.has_file(slot):
                 log.pid = own
             elif log.forked(own, silent=silent):
                 supervisor.tool.started()

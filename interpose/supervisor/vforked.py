@@ -52,11 +52,11 @@ class Vforked:
     def answer(self, slot: Any, handler: Callable[[Any], None]) -> None:
         """Do what a request asks for as the process that makes it.  One may come amid another one's."""
         number, before = int(slot.vforked.number), self._now
-        if number != self._now and number not in self._waiting and number:
+        if number and not self._is_known(number):
             if slot.kind in _TELLS and not self._supervisor.documents:
                 self._begin(number, slot)
-            else:
-                number = 0
+            else:  # what it has met is what its maker had
+                number = int(slot.vforked.by) if self._is_known(slot.vforked.by) else 0
         self._turn_to(number)
         self._depth += 1
         try:
@@ -64,17 +64,24 @@ class Vforked:
         finally:
             self._depth -= 1
             self._turn_to(before)
-        if slot.kind in _ENDS and number in self._waiting:
+        if slot.kind in _ENDS and number == slot.vforked.number and number in self._waiting:
             self._forget(number)
 
-    def has_file(self) -> bool:
-        """Whether who is told of has a log of its own by now."""
-        return self._has_file
+    def has_file(self, slot: Any) -> bool:
+        """Whether who makes a request has a log of its own by now."""
+        return self._has_file and self._now == slot.vforked.number
+
+    def pid(self) -> int:
+        """Of the process that is told of now."""
+        return self._supervisor.log.pid if self._now else self._supervisor.client.pid
+
+    def _is_known(self, number: int) -> bool:
+        return number == self._now or number in self._waiting
 
     def _begin(self, number: int, slot: Any) -> None:
         supervisor = self._supervisor
-        maker = int(slot.vforked.by)
-        self._turn_to(maker if maker == self._now or maker in self._waiting else 0)
+        self._turn_to(int(slot.vforked.by) if self._is_known(slot.vforked.by) else 0)
+        maker = self.pid()
         if len(self._waiting) >= MOST and not self._depth:  # (whose request is amid must be there)
             self._forget(next(iter(self._waiting)))
         log, core = supervisor.log, supervisor.config.core
@@ -85,7 +92,7 @@ class Vforked:
         self._waiting[number] = _Process(child, supervisor.tool.branch(), has_file=log.has_file_for_each())
         if log.has_file_for_each() and child.fd is not None:
             self._turn_to(number)
-            parent, supervisor.session.parent_pid = supervisor.session.parent_pid, supervisor.client.pid
+            parent, supervisor.session.parent_pid = supervisor.session.parent_pid, maker
             supervisor.tool.started()
             supervisor.session.parent_pid = parent
 

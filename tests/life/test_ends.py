@@ -442,8 +442,8 @@ def test_what_a_vfork_child_meets_is_in_a_log_of_its_own(tmp_path: Path) -> None
         assert sum("Memcheck, a memory error detector" in line for line in lines) == 1
         met.append((sum("Invalid write" in line for line in lines), lines[-1].partition(": ")[2][:8]))
     assert sorted(met) == [
-        *((1, "2 errors"), (1, "2 errors"), (1, "3 errors")),
-        *((2, "2 errors"), (2, "3 errors"), (3, "4 errors")),
+        *((1, "2 errors"), (1, "2 errors"), (1, "2 errors"), (1, "3 errors")),
+        *((2, "2 errors"), (2, "3 errors"), (2, "4 errors"), (3, "4 errors")),
     ]
 
 

@@ -174,7 +174,7 @@ static void become_child(struct tstate *ts, u64 epoch, const struct published *p
     rt_delay(IP_AT_BORN);
     rt.pid = th->pid = th->tid = (u32)sys0(__NR_getpid);
     th->vfork_child = 0;
-    th->vforked = (struct ip_vforked){0};
+    th->vforked = (struct ip_vforked){.thread = th->vforked.thread};
     th->user_dispatch = 0;
     rt.final_calls = false; /* of another thread, when it called fork */
     remap(fds[0], 0, IP_CHAN_BASE, IP_CHAN_BYTES, PROT_READ | PROT_WRITE);

@@ -396,7 +396,7 @@ static void copy_callstack(struct tstate *from, struct tstate *to) {
 static struct ip_vforked next_vforked(struct tstate *maker) {
     static u32 made;
     const struct ip_vforked *by = &rt_th(maker)->vforked;
-    u32 thread = by->number ? by->thread : (u32)maker->tid_guest;
+    u32 thread = by->thread ? by->thread : (u32)maker->tid_guest;
     return (struct ip_vforked){__atomic_add_fetch(&made, 1, __ATOMIC_RELAXED), by->number, thread, 0};
 }
 
