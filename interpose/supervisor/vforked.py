@@ -83,7 +83,7 @@ class Vforked:
         self._turn_to(int(slot.vforked.by) if self._is_known(slot.vforked.by) else 0)
         maker = self.pid()
         if len(self._waiting) >= MOST and not self._depth:  # (whose request is amid must be there)
-            self._forget(next(iter(self._waiting)))
+            self._forget(next(other for other in self._waiting if other))
         log, core = supervisor.log, supervisor.config.core
         pid = slot.tid if supervisor.client.has_our_numbers() else log.pid
         if supervisor.descriptors is not None:
