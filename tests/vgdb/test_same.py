@@ -257,7 +257,7 @@ who_points_at 0xffffffffffffffff
 
 def plain(text: str, pid: int) -> str:
     """What may differ, replaced."""
-    text = re.sub(rf"(?<![0-9a-z]){pid}(?![0-9a-z])", "PID", text)  # not within a longer number
+    text = re.sub(rf"(?<![0-9A-Za-z]){pid}(?![0-9A-Za-z])", "PID", text)  # not within a longer number
     # Of 3.27, where 3.19 is installed.
     text = text.replace("in new loss record", "in loss record").replace("[new|increased", "[increased")
     place = r"\b(malloc|calloc) \((?:(?:heap_stubs|vg_replace_malloc)\.c:\d+|in [^)]*)\)"
