@@ -297,6 +297,10 @@ class Output:
 
     # -- changes of process --------------------------------------------------------------------
 
+    def has_file_for_each(self) -> bool:
+        """Whether its name says that each process has a file of its own."""
+        return self.names is not None and self._template is not None and FileNames.varies(self._template)
+
     def moved(self, pid: int, *, silent: bool = False) -> bool:
         """Serve another process; true if a file of its own was opened.
 
@@ -304,7 +308,7 @@ class Output:
         """
         self.pid = pid
         self.silent = silent
-        if self._template is None or not FileNames.varies(self._template):
+        if not self.has_file_for_each():
             return False
         if self.fd is None and not self._opens_late:
             return False
@@ -598,10 +602,6 @@ class Log(Output):
         child.fd = None
         child._open_own(later=silent, is_shared=is_shared)
         return child
-
-    def has_file_for_each(self) -> bool:
-        """Whether its name says that each process has a file of its own."""
-        return self.names is not None and self._template is not None and FileNames.varies(self._template)
 
     def exchange(self, other: Log) -> None:
         """Go on for the process of another one (:meth:`of_child`), which takes what is this one's."""

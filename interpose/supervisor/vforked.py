@@ -30,23 +30,14 @@ def answer(supervisor: Supervisor, slot: Any, handler: Callable[[Any], None]) ->
     supervisor.vforked.answer(slot, handler)
 
 
-class _Process:
-    """Of one process what another one must not alter, while it is not its turn."""
-
-    def __init__(self, log: Log, found: Any, *, has_file: bool) -> None:
-        self.log = log
-        self.found = found
-        self.has_file = has_file
-
-
 class Vforked:
     """Whose turn it is: the process itself, number 0, or a child of it."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
         self._now = 0
-        self._waiting: dict[int, _Process] = {}
-        self._has_file = False
+        self._waiting: dict[int, tuple[Log, Any]] = {}
+        """Of the others, what another one must not alter: log, and what has been found."""
         self._depth = 0
 
     def answer(self, slot: Any, handler: Callable[[Any], None]) -> None:
@@ -56,7 +47,7 @@ class Vforked:
             if slot.kind in _TELLS and not self._supervisor.documents:
                 self._begin(number, slot)
             else:  # what it has met is what its maker had
-                number = int(slot.vforked.by) if self._is_known(slot.vforked.by) else 0
+                number = self._maker_of(slot)
         self._turn_to(number)
         self._depth += 1
         try:
@@ -68,8 +59,8 @@ class Vforked:
             self._forget(number)
 
     def has_file(self, slot: Any) -> bool:
-        """Whether who makes a request has a log of its own by now."""
-        return self._has_file and self._now == slot.vforked.number
+        """Whether a child that makes a request has a log of its own by now."""
+        return self._now == slot.vforked.number and self._supervisor.log.has_file_for_each()
 
     def pid(self) -> int:
         """Of the process that is told of now."""
@@ -78,9 +69,12 @@ class Vforked:
     def _is_known(self, number: int) -> bool:
         return number == self._now or number in self._waiting
 
+    def _maker_of(self, slot: Any) -> int:
+        return int(slot.vforked.by) if self._is_known(slot.vforked.by) else 0
+
     def _begin(self, number: int, slot: Any) -> None:
         supervisor = self._supervisor
-        self._turn_to(int(slot.vforked.by) if self._is_known(slot.vforked.by) else 0)
+        self._turn_to(self._maker_of(slot))
         maker = self.pid()
         if len(self._waiting) >= MOST and not self._depth:  # (whose request is amid must be there)
             self._forget(next(other for other in self._waiting if other))
@@ -89,7 +83,7 @@ class Vforked:
         if supervisor.descriptors is not None:
             supervisor.core_errors()  # they are its, from now on
         child = log.of_child(pid, is_shared=False, silent=core.child_silent_after_fork)
-        self._waiting[number] = _Process(child, supervisor.tool.branch(), has_file=log.has_file_for_each())
+        self._waiting[number] = child, supervisor.tool.branch()
         if log.has_file_for_each() and child.fd is not None:
             self._turn_to(number)
             parent, supervisor.session.parent_pid = supervisor.session.parent_pid, maker
@@ -97,14 +91,12 @@ class Vforked:
             supervisor.session.parent_pid = parent
 
     def _forget(self, number: int) -> None:
-        self._waiting.pop(number).log.close()
+        self._waiting.pop(number)[0].close()
 
     def _turn_to(self, number: int) -> None:
         if number == self._now:
             return
-        supervisor, process = self._supervisor, self._waiting.pop(number)
-        supervisor.log.exchange(process.log)
-        process.found = supervisor.tool.exchange(process.found)
-        process.has_file, self._has_file = self._has_file, process.has_file
-        self._waiting[self._now] = process
+        log, found = self._waiting.pop(number)
+        self._supervisor.log.exchange(log)
+        self._waiting[self._now] = log, self._supervisor.tool.exchange(found)
         self._now = number

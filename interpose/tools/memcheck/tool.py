@@ -269,9 +269,9 @@ class Tool(BaseTool):
     def _count_repeats(self) -> None:
         """Errors met again are only counted by the runtime."""
         for index, count in self.reader.error_counts().items():
-            error = self._by_index.get(index)
             if index in self._of_others:
                 continue
+            error = self._by_index.get(index)
             if error is None:
                 self.reader.read_counts_again()  # it is on its way here, and may have been met twice by now
             elif count > self._counted[index]:
