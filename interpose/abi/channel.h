@@ -91,10 +91,11 @@ enum ip_req {
                          ip_hook_again, r2: as for IP_R_REQUEST */
 };
 
-/* A child by vfork, which is on its maker's memory: its number, from 1 on, and that of its maker, if that one is such a
- * child, too; the thread of the process that it is a copy of, also of what it has forked.  All 0: no such child. */
+/* A child by vfork, which is on its maker's memory: its number, from 1 on; that of the nearest of its makers that is
+ * such a child, too, and is known; the thread of the process that it is a copy of, also of what it has forked; and
+ * whether the supervisor knows it by now, which says so in the slot.  All 0: no such child. */
 struct ip_vforked {
-    uint32_t number, by, thread, pad;
+    uint32_t number, by, thread, known;
 };
 
 struct ip_slot {

@@ -7,8 +7,11 @@ of one process each, they stay its parent's.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from interpose.jit._native import lib
 from interpose.report.log import Log
+from interpose.system import stat_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,13 +78,17 @@ class Vforked:
     def _begin(self, number: int, slot: Any) -> None:
         supervisor = self._supervisor
         self._turn_to(self._maker_of(slot))
-        maker = self.pid()
         if len(self._waiting) >= MOST and not self._depth:  # (whose request is amid must be there)
             self._forget(next(other for other in self._waiting if other))
         log, core = supervisor.log, supervisor.config.core
-        pid = slot.tid if supervisor.client.has_our_numbers() else log.pid
+        pid, maker = log.pid, self.pid()
+        if supervisor.client.has_our_numbers():
+            pid = slot.tid
+            with suppress(OSError):  # who has made it may be one that is not known
+                maker = int(stat_fields(pid)[1])
         if supervisor.descriptors is not None:
             supervisor.core_errors()  # they are its, from now on
+        slot.vforked.known = 1
         child = log.of_child(pid, is_shared=False, silent=core.child_silent_after_fork)
         self._waiting[number] = child, supervisor.tool.branch()
         if log.has_file_for_each() and child.fd is not None:

@@ -53,7 +53,7 @@ def supervisor(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 def _slot(number: int, by: int = 0, kind: int = lib.IP_R_ERROR) -> Any:
     return SimpleNamespace(
-        kind=kind, tid=PARENT + number, vforked=SimpleNamespace(number=number, by=by, thread=1)
+        kind=kind, tid=PARENT + number, vforked=SimpleNamespace(number=number, by=by, thread=1, known=0)
     )
 
 

@@ -196,6 +196,7 @@ void rt_request_python(struct tstate *ts, u32 kind) {
     /* Hooks come one after the other; all else is rare. */
     u64 limit = kind == IP_R_HOOK ? rt.chan->spin : 0;
     post(ts, kind, rt.chan->pend_py, &rt.chan->bell_py, &rt.chan->py_sleeping, limit, &p);
+    rt_th(ts)->vforked.known = rt_slot(ts)->vforked.known;
     /* Python may have changed bindings and dropped translations. */
     u64 gen = __atomic_load_n(&rt.chan->fast_gen, __ATOMIC_ACQUIRE);
     if (gen != __atomic_load_n(&seen, __ATOMIC_ACQUIRE)) {

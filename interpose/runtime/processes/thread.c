@@ -397,7 +397,8 @@ static struct ip_vforked next_vforked(struct tstate *maker) {
     static u32 made;
     const struct ip_vforked *by = &rt_th(maker)->vforked;
     u32 thread = by->thread ? by->thread : (u32)maker->tid_guest;
-    return (struct ip_vforked){__atomic_add_fetch(&made, 1, __ATOMIC_RELAXED), by->number, thread, 0};
+    u32 number = __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
+    return (struct ip_vforked){number, by->known ? by->number : by->by, thread, 0};
 }
 
 /* A task on the same memory: a thread, or a child as vfork and posix_spawn

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from dataclasses import dataclass, replace
     from enum import Enum
+    from typing import Any
 else:
     from interpose.records import Enum, dataclass, replace
 
@@ -155,6 +156,14 @@ def amount_text(now: int, old: int, with_change: bool) -> str:
     return f"{now:,} ({now - old:+,})" if with_change else f"{now:,}"
 
 
+_OF_A_PROCESS = (
+    *("totals", "suppressed", "heuristic", "listed", "last", "of_groups"),
+    *("_frees_then", "_unmerged", "_records", "_orders", "_is_shared"),
+)
+_ALTERED = ("totals", "suppressed", "heuristic", "listed", "of_groups", "_records", "_orders")
+"""By a search, in place; some have parts in common."""
+
+
 def _nobody() -> None:
     """Nobody wants to hear of it."""
 
@@ -187,6 +196,31 @@ class LeakReporter:
         """Those of a search of which nothing but sums was told, and the resolution."""
         self._records: dict[tuple[State, Stack], LossRecord] = {}
         self._orders: dict[Stack, int] = {}
+        self._is_shared = False
+        """Whether another process on this memory compares with the same search."""
+
+    def branch(self) -> dict[str, Any]:
+        """What a search is compared with, for a copy of the process to go on with (:meth:`exchange`)."""
+        self._is_shared = True
+        return {name: getattr(self, name) for name in _OF_A_PROCESS}
+
+    def exchange(self, branch: dict[str, Any]) -> dict[str, Any]:
+        """Go on as another process; returns what was so far, to go on with later."""
+        left = {name: getattr(self, name) for name in _OF_A_PROCESS}
+        for name, value in branch.items():
+            setattr(self, name, value)
+        return left
+
+    def _own(self) -> None:
+        """Before what several processes compare with is altered: most search for nothing."""
+        if not self._is_shared:
+            return
+        from copy import deepcopy
+
+        self._is_shared = False
+        copies = deepcopy([getattr(self, name) for name in _ALTERED])
+        for name, copy in zip(_ALTERED, copies, strict=True):
+            setattr(self, name, copy)
 
     def run(
         self,
@@ -294,6 +328,7 @@ class LeakReporter:
         """Make the records of a search of which only sums were told, for who asks for them now."""
         if self._unmerged is None:
             return
+        self._own()
         groups, resolution = self._unmerged
         self._unmerged = None
         self._merge(groups, resolution)
@@ -338,6 +373,7 @@ class LeakReporter:
     def _next_search(self) -> None:
         """What was found last becomes the old; records that were empty then are dropped."""
         self.errors.outdated()
+        self._own()
         self.merge_last()
         self._forget_before()
         self.errors.suppressions.reset_leaks()

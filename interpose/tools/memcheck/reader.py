@@ -67,7 +67,6 @@ class HeapReader:
         self._ignored: list[tuple[int, int, int]] | None = None
         self._live: Blocks | None = None
         self._near: tuple[int, int, Any, list[_Row]] | None = None
-        self._outdated = 0
         self.unloaded: UnloadedCode | None = None
         """What is known of code that stacks from before its unmapping are about."""
 
@@ -270,13 +269,20 @@ class HeapReader:
 
     def outdate_stacks(self) -> None:
         """Traces and errors met from now on are others than those so far, even with the same addresses."""
-        self._outdated += 1
-        tables = (lib.IP_SYM_CTX_TABLE, "struct ip_ctx_table"), (lib.IP_SYM_STATS, "struct ip_err_table")
-        for symbol, table in tables:
-            where = self._client.symbol(symbol)
-            if where:
-                at = where + ffi.offsetof(table, "outdated")
-                self._client.write(at, self._outdated.to_bytes(8, "little"))
+        self._outdate(lib.IP_SYM_CTX_TABLE, "struct ip_ctx_table")
+        self.outdate_errors()
+
+    def outdate_errors(self) -> None:
+        """Errors met from now on are told, whether they were met before or not."""
+        self._outdate(lib.IP_SYM_STATS, "struct ip_err_table")
+
+    def _outdate(self, symbol: int, table: str) -> None:
+        """Count up what is in the program's memory, and so in a forked child's."""
+        where = self._client.symbol(symbol)
+        at = where + ffi.offsetof(table, "outdated")
+        before = self._client.read(at, 8) if where else None
+        if before is not None:
+            self._client.write(at, (int.from_bytes(before, "little") + 1).to_bytes(8, "little"))
 
     def stacks(self) -> Iterator[tuple[int, Stack]]:
         """Number and frames of each recorded trace, in the order in which they were first met."""

@@ -30,12 +30,13 @@ def _leak_check(tool: Tool, slot: Any, words: Sequence[int]) -> int:
         tool.log.plain("Warning: unknown memcheck leak search mode")
     if words[2] >= len(_DELTAS):
         tool.log.plain("Warning: unknown memcheck leak search deltamode")
+    tid = tool.supervisor.client.thread_of(slot)
     options = replace(
         tool.leak_options(),
         full=words[1] != 1,
         delta=_DELTAS[words[2]] if words[2] < len(_DELTAS) else Delta.ANY,
-        tid=slot.tid_guest,
-        thread_name=tool.supervisor.thread_names.get(slot.tid_guest),
+        tid=tid,
+        thread_name=tool.supervisor.thread_names.get(tid),
     )
     supervisor = tool.supervisor
     is_alone = len(list(supervisor.client.slots())) < 2

@@ -301,13 +301,14 @@ class Tool(BaseTool):
 
     def branch(self) -> Any:
         self._count_repeats()
-        return self.errors.branch(), {}, {}, set(self._by_index), self._undefined_seen
+        found = self.errors.branch(), self.leaks.branch()
+        return found, {}, {}, set(self._by_index), self._undefined_seen
 
     def exchange(self, branch: Any) -> Any:
         mine = (self._by_index, self._counted, self._of_others, self._undefined_seen)
-        errors, self._by_index, self._counted, self._of_others, self._undefined_seen = branch
+        found, self._by_index, self._counted, self._of_others, self._undefined_seen = branch
         self._of_others.update(mine[0])
-        left = self.errors.exchange(errors)
+        left = self.errors.exchange(found[0]), self.leaks.exchange(found[1])
         self.supervisor.client.header.errors_stopped = self.errors.stopped
         self.reader.read_counts_again()
         return (left, *mine)
@@ -354,6 +355,8 @@ class Tool(BaseTool):
 
     def forked(self) -> None:
         self._attach()
+        if self._of_others:  # of a child by vfork, whose number it does not have, nor all that its maker met
+            self.reader.outdate_errors()
         super().forked()
 
     # -- leaks and the end ---------------------------------------------------------------------

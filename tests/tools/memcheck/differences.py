@@ -535,6 +535,10 @@ DIFFERENCES: dict[str, Difference] = {
         "a record that was not there before is a new one since 3.21 (docs/spec/output.md section 6)",
         (sub(r"(\(\+\d\) blocks are .*) in loss", r"\1 in new loss"),),
     ),
+    "leaks_vforked": Difference(
+        "a record that was not there before is a new one since 3.21 (docs/spec/output.md section 6)",
+        (sub(r"(\(\+1\) blocks are .*) in loss", r"\1 in new loss"),),
+    ),
     "request_leak_deltas": Difference(
         "records that were not there before are new ones since 3.21 (docs/spec/output.md section 6)",
         (sub(r"(\(\+1\) blocks are .*) in loss", r"\1 in new loss"),),
