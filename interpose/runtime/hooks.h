@@ -48,7 +48,7 @@ enum { RT_SH_DEFINED, RT_SH_UNDEFINED, RT_SH_NOACCESS, RT_SH_CLOSED /* mapped wi
 void rt_hook_mapped(u64 addr, u64 len, int state);
 void rt_hook_unmapped(u64 addr, u64 len);
 void rt_hook_moved(u64 from, u64 to, u64 len);
-/* Memory that has no access, and came in part as RT_SH_CLOSED, is given some. */
+/* Memory that has no access is given some. */
 void rt_hook_opened(u64 addr, u64 len);
 /* The end of the data segment (brk) has moved: what lies between came, or went. */
 void rt_hook_data_end(struct tstate *ts, u64 from, u64 to);

@@ -271,10 +271,8 @@ long rt_sys_munmap(struct tstate *ts) {
 
 /* ---- mprotect ------------------------------------------------------------------------- */
 
-/* The first access to memory that was mapped without any. */
 static void opened(u32 index) {
     struct rt_seg *s = &rt_segs[index];
-    if (!(s->mflags & MM_CLOSED) || !s->prot) return;
     s->mflags &= (u16)~MM_CLOSED;
     rt_hook_opened(s->lo, s->hi - s->lo);
 }
@@ -300,7 +298,7 @@ static long protect_piece(struct tstate *ts, u64 a, u64 b, u32 prot, long pkey) 
         mm_split(a);
         mm_split(b);
         rt_segs[mm_first(a)].prot = prot;
-        opened(mm_first(a));
+        if (!old) opened(mm_first(a));
         mm_announce(ts, mm_first(a));
         code |= (prot & PROT_EXEC) && open;
         if (!(old & PROT_WRITE)) mm_writable_alias(ts, &rt_segs[mm_first(a)]);

@@ -83,7 +83,8 @@ static long move(struct tstate *ts, const struct remap *m, const struct rt_seg *
 
 static long remap(struct tstate *ts, struct remap *m);
 
-/* From 6.17 on the kernel moves what several mappings have, if nothing changes its size. */
+/* From 6.17 on the kernel moves what several mappings have, if nothing changes its size, and looks at where to before
+ * it looks for what is there. */
 static bool kernel_moves_several(void) {
     static signed char known; /* 1: it does, -1: it does not */
     if (known == 0) {
@@ -98,6 +99,9 @@ static bool kernel_moves_several(void) {
     return known > 0;
 }
 
+/* It does not move what may not come where it is told to: files with a way of their own to find room. */
+static bool moves_alone(const struct rt_seg *seg) { return seg->kind == RT_SEG_SHM; }
+
 /* One after the other, as the kernel does: gaps stay gaps, and of what was moved before an error nothing comes back. */
 static long move_several(struct tstate *ts, const struct remap *m) {
     u64 at = m->old, end = m->old + m->old_len;
@@ -109,6 +113,7 @@ static long move_several(struct tstate *ts, const struct remap *m) {
     while (at < end) {
         u32 i = mm_first(at);
         if (i >= rt_nsegs || rt_segs[i].lo >= end) break;
+        if (moves_alone(&rt_segs[i])) return -EFAULT;
         u64 lo = rt_segs[i].lo > at ? rt_segs[i].lo : at, hi = rt_segs[i].hi < end ? rt_segs[i].hi : end;
         struct remap piece = *m;
         piece.old = lo, piece.dest = m->dest + (lo - m->old);
@@ -120,18 +125,22 @@ static long move_several(struct tstate *ts, const struct remap *m) {
     return (long)m->dest;
 }
 
+static bool is_bad_place(const struct remap *m) {
+    u64 most = rt_client_end();
+    return m->dest % RT_PAGE != 0 || m->new_len > most || m->dest > most - m->new_len ||
+           (m->dest < m->old + m->old_len && m->old < m->dest + m->new_len);
+}
+
 static long remap(struct tstate *ts, struct remap *m) {
     u64 end = m->old + m->old_len;
     u32 i = mm_first(m->old);
-    if (end < m->old || i >= rt_nsegs || rt_segs[i].lo > m->old) return -EFAULT;
-    if (rt_segs[i].mflags & MM_SEALED) return -EPERM;
     bool fixed = (m->flags & MREMAP_FIXED) != 0, stays = (m->flags & MREMAP_DONTUNMAP) != 0;
     bool as_large = m->new_len == m->old_len, idle = as_large && !fixed && !stays;
-    if (fixed && !mm_allowed(m->dest, m->new_len)) return -EINVAL;
-    if ((fixed || stays) &&
-        (m->dest % RT_PAGE != 0 || m->new_len > rt_client_end() || m->dest > rt_client_end() - m->new_len ||
-         (m->dest < end && m->old < m->dest + m->new_len)))
-        return -EINVAL;
+    bool nowhere = (fixed && !mm_allowed(m->dest, m->new_len)) || ((fixed || stays) && is_bad_place(m));
+    if (nowhere && kernel_moves_several()) return -EINVAL;
+    if (end < m->old || i >= rt_nsegs || rt_segs[i].lo > m->old) return -EFAULT;
+    if (rt_segs[i].mflags & MM_SEALED) return -EPERM;
+    if (nowhere) return -EINVAL;
     if (m->new_len < m->old_len) { /* the tail goes in any case */
         long r = mm_unmap(ts, m->old + m->new_len, end);
         if (r < 0) return r;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 
 #define PAGE 4096ul
 #define RW   (PROT_READ | PROT_WRITE)
@@ -54,8 +55,25 @@ int main(void) {
     tell("as it is", mremap(from, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE), from);
     tell("as it is, not to move", mremap(from, 4 * PAGE, 4 * PAGE, 0), from);
     tell("overlapping", mremap(from, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, from + 2 * PAGE), from);
+    char *gone = from + 8 * PAGE; /* of two things that are wrong it says which it sees first */
+    tell("overlapping, not there", mremap(gone, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, gone + 2 * PAGE), gone);
+    tell("not there, to no page", mremap(gone, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to + 1), to);
+    tell("not there, leaving it", mremap(gone, PAGE, PAGE, MREMAP_MAYMOVE | 4, gone), gone);
     at = mremap(from, 3 * PAGE, 3 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED | 4 /* MREMAP_DONTUNMAP */, to + 24 * PAGE);
     tell("leaving the range", at, to + 24 * PAGE);
     if (at == to + 24 * PAGE) printf("%d %d %d\n", at[0], at[PAGE], from[0]);
+
+    /* What finds room in a way of its own goes alone. */
+    int id = shmget(IPC_PRIVATE, 2 * PAGE, 0600);
+    at = map(8, RW);
+    if (shmat(id, at + 2 * PAGE, SHM_REMAP) == (void *)-1) return 1;
+    shmctl(id, IPC_RMID, 0);
+    to = map(8, PROT_NONE);
+    tell("shared, then not", mremap(at + 3 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to), to);
+    is_mapped("from", at, 8);
+    tell("not, then shared", mremap(at + PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to + 2 * PAGE), to);
+    is_mapped("from", at, 8);
+    tell("shared", mremap(at + 3 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to + 5 * PAGE), to + 5 * PAGE);
+    is_mapped("from", at, 8);
     return 0;
 }

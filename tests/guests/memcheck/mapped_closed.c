@@ -35,6 +35,11 @@ int main(void) {
     look("closed again", PAGE + 0x1000, 0x2000);
     mprotect(PAGE + 0x1000, 0x1000, PROT_READ);
     look("opened again", PAGE + 0x1000, 0x2000);
+    VALGRIND_MAKE_MEM_NOACCESS(PAGE + 0x2000, 0x1000); /* as who keeps pages for later does */
+    mprotect(PAGE + 0x2000, 0x1000, PROT_NONE);
+    look("kept for later", PAGE + 0x2000, 0x1000);
+    mprotect(PAGE + 0x2000, 0x1000, PROT_READ | PROT_WRITE);
+    look("in use again", PAGE + 0x2000, 0x1000);
 
     char *moved = mremap(PAGE, 0x1000, 0x2000, MREMAP_MAYMOVE | MREMAP_FIXED, PAGE + 0x8000);
     look("moved", moved, 0x2000);
