@@ -63,6 +63,8 @@ struct ip_heap_pooled {
 /* A run of units cut into equal cells, one block each; a big block has a span of its own (n == 1). */
 #define IP_HEAP_UNIT      65536ull
 #define IP_HEAP_LEAF_BITS 14
+#define IP_HEAP_HUGE      1 /* it asks for huge pages */
+#define IP_HEAP_MOVED     2 /* its pages came from another one */
 struct ip_heap_span {
     uint64_t lo;
     struct ip_heap_block *records; /* of cell 0 on */
@@ -71,7 +73,7 @@ struct ip_heap_span {
     uint32_t inverse;              /* 2^HEAP_INVERSE / stride, rounded up: the cell of an address without a division */
     uint16_t n, used;              /* cells; those handed out so far */
     uint32_t free;                 /* cells that came back, linked through .next of their records */
-    uint16_t n_free;               /* how many; of a span of one block: does it ask for huge pages? */
+    uint16_t n_free;               /* how many; of a span of one block: IP_HEAP_HUGE, IP_HEAP_MOVED */
     uint8_t size_class;            /* of cells of this size */
     uint8_t swept;                 /* heap_idle.c: since a block was given back last */
     uint32_t units;                /* its length */

@@ -59,8 +59,9 @@ static void bad_free(struct tstate *ts, int kind, u64 addr, u32 block) {
     rt_error_end(ts, e);
 }
 
+/* Of a block the program may have taken access away, for good: what faults stays as it is. */
 static void fill_payload(u64 addr, u64 n, i64 byte) {
-    if (byte >= 0) memset((void *)addr, (int)byte, n);
+    if (byte >= 0) rt_fill_to(addr, (u8)byte, n);
 }
 
 /* A block, addressable; undefined unless zero.  0: no memory. */
@@ -74,7 +75,7 @@ static u64 allocate(struct tstate *ts, u64 size, u64 align, int kind, bool zero)
     rt_unlock(&heap_lock);
     if (!addr) return 0;
     if (zero && !zeroed)
-        memset((void *)addr, 0, size);
+        fill_payload(addr, size, 0);
     else if (!zero)
         fill_payload(addr, size, rt.chan->malloc_fill);
     heap_hook_allocated(addr, size, zero);
@@ -185,7 +186,10 @@ static u64 reallocate(struct tstate *ts, u64 old, u64 size, u64 name) {
         /* A block that the program declared may be anywhere. */
         if (heap_block(i)->kind != IP_AK_CUSTOM || heap_hook_may_access(ts, old, keep))
             heap_hook_moved(ts, addr, old, keep);
-        rt_copy_to(addr, (const void *)old, keep);
+        u64 lo = 0, hi = 0;
+        if (heap_block(i)->kind != IP_AK_CUSTOM) heap_move_pages(addr, old, keep, &lo, &hi);
+        rt_copy_to(addr, (const void *)old, lo);
+        rt_copy_to(addr + hi, (const void *)(old + hi), keep - hi);
     }
     release(ts, old, IP_AK_MALLOC, rt.chan->redzone);
     return addr;

@@ -40,6 +40,8 @@ struct ip_heap_span *heap_span_new(u64 bytes);
 struct ip_heap_span *heap_span_again(u64 bytes);
 /* Give the units back; contents are dropped; no block lies there any more. */
 void heap_span_free(struct ip_heap_span *s);
+/* The whole pages of a block go to where another one lies, if they can: [*lo, *hi) of its bytes, else none. */
+void heap_move_pages(u64 to, u64 from, u64 bytes, u64 *lo, u64 *hi);
 /* Narrow [lo, hi), which holds addr, so that it holds no arena that addr is not in. */
 void heap_keep_out(u64 addr, u64 *lo, u64 *hi);
 /* The span that addr lies in, or NULL. */

@@ -131,13 +131,15 @@ static bool arena_new(u64 bytes) {
 
 static void want_huge(struct ip_heap_span *s, u64 bytes) {
     if (bytes < HUGE_MIN || in_huge + bytes > HUGE_MOST) return;
-    s->n_free = sys3(NR_madvise, (long)s->lo, (long)bytes, MADV_HUGEPAGE) == 0;
-    if (s->n_free) in_huge += bytes;
+    if (sys3(NR_madvise, (long)s->lo, (long)bytes, MADV_HUGEPAGE) != 0) return;
+    s->n_free = IP_HEAP_HUGE;
+    in_huge += bytes;
 }
 
-/* What lies there next does not ask for huge pages, nor against them: only a new mapping is as it was. */
-static void drop_pages(u64 lo, u64 bytes, bool huge) {
-    if (huge && sys6(NR_mmap, (long)lo, (long)bytes, PROT_RW, MAP_FRESH, -1, 0) == (long)lo) return;
+/* What lies there next does not ask for huge pages, nor against them, and is one with its neighbours: only a new
+ * mapping is as it was. */
+static void drop_pages(u64 lo, u64 bytes, bool changed) {
+    if (changed && sys6(NR_mmap, (long)lo, (long)bytes, PROT_RW, MAP_FRESH, -1, 0) == (long)lo) return;
     sys3(NR_madvise, (long)lo, (long)bytes, MADV_DONTNEED);
 }
 
@@ -221,20 +223,31 @@ struct ip_heap_span *heap_span_new(u64 bytes) {
 
 void heap_span_free(struct ip_heap_span *s) {
     u64 hi = heap_span_end(s), bytes = hi - s->lo;
-    bool huge = !s->stride && s->n_free;
+    u32 was = s->stride ? 0 : s->n_free;
     if (s->alike) heap_hook_end_alike(s->lo, bytes);
     map_units(s->lo, hi, NULL);
     in_spans -= bytes;
-    if (huge) in_huge -= bytes;
+    if (was & IP_HEAP_HUGE) in_huge -= bytes;
     if (!s->stride && bytes <= KEPT_MOST) {
         keep(s->lo, hi);
     } else {
-        drop_pages(s->lo, bytes, huge);
+        drop_pages(s->lo, bytes, was != 0);
         run_insert(s->lo, hi);
     }
     s->n = 0;
     s->next = span_free;
     span_free = s;
+}
+
+/* Not of spans that may be kept: the kernel cannot join a moved mapping with its neighbours again, and knows 65,530. */
+void heap_move_pages(u64 to, u64 from, u64 bytes, u64 *lo, u64 *hi) {
+    u64 head = -from & (RT_PAGE - 1), whole = bytes > head ? RT_ROUND_DOWN(bytes - head, RT_PAGE) : 0;
+    *lo = *hi = 0;
+    if (whole <= KEPT_MOST || (to - from) % RT_PAGE || !rt_move_pages(to + head, from + head, whole)) return;
+    rt_lock(&heap_lock);
+    heap_span_of(to)->n_free |= IP_HEAP_MOVED;
+    rt_unlock(&heap_lock);
+    *lo = head, *hi = head + whole;
 }
 
 /* Arenas only come, and each is complete before it is counted: no lock. */

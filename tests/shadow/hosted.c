@@ -102,6 +102,10 @@ u64 rt_map_client(u64 hint_low, u64 len, int prot) {
     if (at) rt_shadow_mapped(at, len, RT_SH_DEFINED);
     return at;
 }
+bool rt_move_pages(u64 to, u64 from, u64 len) {
+    int how = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+    return mremap((void *)from, len, len, how, (void *)to) == (void *)to;
+}
 /* No signals here: every report is the first of its kind. */
 bool rt_told_before(struct tstate *ts, u64 addr) {
     (void)ts, (void)addr;

@@ -199,6 +199,24 @@ long rt_sys_mremap(struct tstate *ts) {
     return r;
 }
 
+/* ---- Pages of the heap ----------------------------------------------------------------- */
+
+/* Private memory that the program may read and write, and has made nothing else of. */
+static bool is_plain(u64 lo, u64 len) {
+    u32 i = mm_first(lo);
+    return i < rt_nsegs && rt_segs[i].lo <= lo && rt_segs[i].hi - lo >= len && rt_segs[i].kind == RT_SEG_ANON &&
+           rt_segs[i].prot == (PROT_READ | PROT_WRITE) && !(rt_segs[i].mflags & (MM_SHARED | MM_SEALED));
+}
+
+bool rt_move_pages(u64 to, u64 from, u64 len) {
+    rt_mm_lock();
+    bool moved = is_plain(to, len) && is_plain(from, len) &&
+                 sys5(__NR_mremap, (long)from, (long)len, (long)len, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
+                      (long)to) == (long)to;
+    rt_mm_unlock();
+    return moved;
+}
+
 /* ---- System V shared memory --------------------------------------------------------------- */
 
 static long attach(struct tstate *ts, int id, u64 addr, u32 flags) {
