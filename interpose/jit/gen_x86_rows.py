@@ -90,6 +90,8 @@ PRIVILEGED = {
 }  # fmt: skip
 # Where shadow stacks are off, these leave their destination alone (SDM, RDSSPD/RDSSPQ).
 NOP_WITHOUT_CET = {"RDSSPD", "RDSSPQ"}
+# iced has its form with immediates write the destination only; the bits beside the field stay.
+KEEPS_A_PART = {"INSERTQ"}
 SHIFTS = {"ROL", "ROR", "RCL", "RCR", "SHL", "SHR", "SAL", "SAR", "SHLD", "SHRD"}
 # With equal sources these have a constant result (sbb: one of the carry flag alone).  iced lists xor, sub and
 # the like itself; compilers use these for all-ones, for zero and for spreading the carry flag.
@@ -286,9 +288,7 @@ class RowBuilder:
         element = element_size(info)
         for i in range(insn.op_count):
             kind = OPKIND[info.op_kind(i)]
-            access = ACCESS[used.op_access(i)]
-            if MNEMONIC[insn.mnemonic] in NOP_WITHOUT_CET:
-                access |= ACC_R
+            access = access_of(insn, used, i)
             if insn.op_kind(i) == OpKind.REGISTER:
                 opk, number, size = register(insn.op_register(i))
                 src = source_of(kind)
@@ -506,11 +506,20 @@ class RowBuilder:
         for i in regs:
             insn.set_op_register(i, insn.op_register(0))
         used = self.factory.info(insn)
-        access = [ACCESS[used.op_access(i)] for i in regs]
+        access = [access_of(insn, used, i) for i in regs]
         if access != [op[3] for op in row.ops]:
             if access != [ACC_W] + [0] * (len(regs) - 1):
                 raise ValueError(f"unexpected same-register behaviour of {CODE[insn.code]}")
             row.attrs |= ATTR["IDIOM"]
+
+
+def access_of(insn: Instruction, used: InstructionInfo, i: int) -> int:
+    """How operand ``i`` is accessed."""
+    access = ACCESS[used.op_access(i)]
+    name = MNEMONIC[insn.mnemonic]
+    if name in NOP_WITHOUT_CET or (name in KEEPS_A_PART and i == 0):
+        access |= ACC_R
+    return access
 
 
 def element_size(info: OpCodeInfo) -> int:

@@ -283,6 +283,29 @@ static void extract(struct vx *x, unsigned es) {
         tk_wr(x->t, 0, u);
 }
 
+/* extrq, insertq of SSE4a: a field of the low half, by length (0: 64) and first bit, is taken, or replaced by the other
+ * source's lowest bits. The high half becomes zero. */
+static void field(struct vx *x, bool insert) {
+    const struct ip_insn *in = x->t->in;
+    unsigned where = insert ? 8 : 0; /* of both numbers, if a register holds them */
+    u64 length = x->imm & 63, first = (u64)in->imm2 & 63;
+    bool open = false;
+    vx_read(x, 0, x->a, 16);
+    vx_read(x, 1, x->b, 16);
+    if (in->ops[in->n_ops - 1].kind != IP_OP_IMM) {
+        u8 v[64];
+        vx_value(x, 1, v, 16);
+        length = v[where] & 63;
+        first = v[where + 1] & 63;
+        open = (x->b[where] | x->b[where + 1]) & 63;
+    }
+    u64 bits = length ? (1ull << length) - 1 : ~0ull, u = vx_get(x->a, 8);
+    u = insert ? (u & ~(bits << first)) | (vx_get(x->b, 8) & bits) << first : u >> first & bits;
+    vx_put(x->d, 8, open ? ~0ull : u);
+    memset(x->d + 8, 0, 8);
+    vx_write(x, 16, 8);
+}
+
 bool vx_move(struct vx *x) {
     struct tk *t = x->t;
     unsigned p = x->r->p, q = x->r->q, w = x->w;
@@ -322,6 +345,7 @@ bool vx_move(struct vx *x) {
         shuffle_imm(x, p, q);
         vx_write(x, w, p);
         return true;
+    case V_FIELD: field(x, q); return true;
     case V_BYTESHIFT:
         vx_read(x, legacy(x) ? 0 : 1, x->a, w);
         byte_shift(x, q);

@@ -29,6 +29,7 @@ enum vec_class {
     V_INSLANE,
     V_EXTLANE,
     V_PERM2,
+    V_FIELD,
     V_SHUFLANE,
     V_BCAST,
     V_EXTEND,

@@ -65,6 +65,7 @@ SEGMENT_PREFIXES = frozenset((0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65, 0x67))
 X87_FEATURES = {v for k, v in vars(CpuidFeature).items() if re.fullmatch(r"FPU.*|.*FPU.*", k)}
 X87_STATE = re.compile("f?emms|wait|f?x(save|rstor)")
 NOP_WITHOUT_CET = ("rdsspd", "rdsspq")  # they leave the destination alone where shadow stacks are off
+KEEPS_A_PART = ("insertq",)  # the form with immediates, too: the bits beside the field stay
 HIGH8 = {Register.AH: 0, Register.CH: 1, Register.DH: 2, Register.BH: 3}
 FACTORY = InstructionInfoFactory()
 
@@ -280,7 +281,7 @@ def operand(native: Native, check: Any, insn: Instruction, info: Any, i: int, co
     """Compare one explicit operand."""
     out, lib, kind, access = native.insn, native.lib, insn.op_kind(i), ACCESS[info.op_access(i)]
     op, name = out.ops[i], NAMES[insn.mnemonic]
-    access |= R if name in NOP_WITHOUT_CET else 0
+    access |= R if name in NOP_WITHOUT_CET or (name in KEEPS_A_PART and i == 0) else 0
     if i >= out.n_ops:
         check("operands", int(out.n_ops), insn.op_count)
     elif op.kind == lib.IP_OP_MEM_IMPL:
@@ -356,6 +357,8 @@ def register_sets(check: Any, out: Any, insn: Instruction, info: Any, name: str,
             sets[cls + "_kill"] |= bit
     if name in NOP_WITHOUT_CET:
         sets["gpr_read"] |= sets["gpr_write"]
+    if name in KEEPS_A_PART:
+        sets["vec_read"] |= sets["vec_write"]
     for cls in ("gpr", "vec"):
         sets[cls + "_kill"] &= ~sets[cls + "_read"]
     if out.rep:
