@@ -12,7 +12,7 @@ u64 vx_mask(struct vx *x) {
 }
 
 /* Where the mask k decides which bytes of an operand of n bytes are read: its elements'
- * size, and k as it selects them.  False: all are read (shuffles, shift counts). */
+ * size, and k as it selects them.  False: all are read (shuffles, shift counts, lanes that are put in). */
 static bool read_by_mask(struct vx *x, unsigned n, unsigned *es, u64 *k) {
     const struct ip_insn *in = x->t->in;
     const struct ip_operand *to = &in->ops[0];
@@ -27,10 +27,6 @@ static bool read_by_mask(struct vx *x, unsigned n, unsigned *es, u64 *k) {
         return true;
     }
     case V_CVTLOW: *es = q; return true;
-    case V_INSLANE:
-        *es = q;
-        *k >>= (x->imm & (size / p - 1)) * (p / q);
-        return true;
     case V_MOVESCALAR:
     case V_SCALAR:
     case V_SCALARU:
@@ -47,7 +43,6 @@ static bool read_by_mask(struct vx *x, unsigned n, unsigned *es, u64 *k) {
     case V_LEFT:
     case V_ADDSUB:
     case V_MULEVEN:
-    case V_PRODUCTS:
     case V_PRODUCTS3:
     case V_ABS:
     case V_EXTREME:
@@ -58,9 +53,15 @@ static bool read_by_mask(struct vx *x, unsigned n, unsigned *es, u64 *k) {
     case V_CMPGT:
     case V_CMPK:
     case V_CMPFK:
+    case V_CMPSCALAR:
     case V_TESTK:
     case V_SHIFTV:
+    case V_ROTATE:
+    case V_SHIFT2:
+    case V_COUNT:
+    case V_BITCHOICE:
     case V_BLENDM: return *es != 0;
+    case V_PRODUCTS: return p == q; /* what adds two products reads all */
     case V_SHIFT: return in->ops[in->n_ops - 1].kind == IP_OP_IMM;
     default: return false;
     }
@@ -564,10 +565,11 @@ bool tk_vec(struct tk *t) {
     case V_STRCMP: string_compare(&x, p, q); return true;
     default: break;
     }
+    bool class_of_one = r->cls == V_CMPFK && q; /* vfpclasss* */
     bool low_only = r->cls == V_CMPSCALAR || r->cls == V_SCALAR || r->cls == V_SCALARU || r->cls == V_SCALAR3 ||
                     r->cls == V_SCALAR3F || r->cls == V_CVTLOW;
     if (low_only) x.w = 16;
-    vx_read(&x, x.ia, x.a, x.w);
+    vx_read(&x, x.ia, x.a, class_of_one ? p : x.w);
     vx_read(&x, x.ib, x.b, low_only ? (r->cls == V_CVTLOW ? q : p) : x.w);
     if (in->ops[0].kind != IP_OP_K && vx_same_sources(&x) &&
         (r->cls == V_XOR || r->cls == V_ANDN || ((r->cls == V_CAST || r->cls == V_PSAD) && q == 1))) {
@@ -600,9 +602,9 @@ bool tk_vec(struct tk *t) {
             lanes(&x, p);
             break;
         }
-        for (unsigned i = 0; i < (q ? p : x.w); i += p)
+        for (unsigned i = 0; i < (class_of_one ? p : x.w); i += p)
             open |= (u64)((vx_get(x.a + i, p) | vx_get(x.b + i, p)) != 0) << i / p;
-        vx_to_mask(&x, open, ~0ull, q ? 1 : x.w / p);
+        vx_to_mask(&x, open, ~0ull, class_of_one ? 1 : x.w / p);
         return true;
     }
     case V_TESTK: test_mask(&x, p, q); return true;

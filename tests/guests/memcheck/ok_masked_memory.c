@@ -10,6 +10,8 @@
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define VBMI2 __attribute__((target("avx512f,avx512bw,avx512vbmi2")))
 #define BF16 __attribute__((target("avx512f,avx512bf16")))
+#define AVX512CD __attribute__((target("avx512f,avx512bw,avx512dq,avx512cd")))
+#define BITALG __attribute__((target("avx512f,avx512bw,avx512bitalg")))
 static volatile int use;
 
 /* Of n bytes at p, one bit a byte that has an undefined bit. */
@@ -144,6 +146,34 @@ AVX512 static void stored_choices(int *block) {
     want("compressed sevens, by half a mask", block, 20, 0xff0);
 }
 
+#define UNDER_MASK(code, k)                                                                                            \
+    __asm__ volatile(code : "+v"(v) : "m"(block[3]), "Yk"((__mmask64)(k)));                                            \
+    _mm512_storeu_si512(s, v);                                                                                         \
+    used(s, 16)
+#define INTO_MASK(code, from, k)                                                                                       \
+    __asm__ volatile(code : "=Yk"(mask) : "m"(from), "Yk"((__mmask64)(k)), "v"(v));                                    \
+    if (mask == 77) use++
+
+AVX512CD static void one_by_one(int *block) { /* rotations, counts, scalar comparisons */
+    int s[16] = {0};
+    __mmask16 mask;
+    __m512i v = _mm512_loadu_si512(s);
+    UNDER_MASK("vprold $3, %1, %0%{%2%}", 3);
+    UNDER_MASK("vprorvq %1, %0, %0%{%2%}%{z%}", 1);
+    UNDER_MASK("vplzcntd %1, %0%{%2%}", 3);
+    INTO_MASK("vcmpss $1, %1, %x3, %0%{%2%}", block[5], 2);
+    INTO_MASK("vfpclassss $1, %1, %0", block[4], 0);
+    INTO_MASK("vfpclassss $1, %1, %0%{%2%}", block[4], 0xf);
+}
+
+BITALG static void counted(int *block) {
+    int s[16] = {0};
+    __mmask64 mask;
+    __m512i v = _mm512_loadu_si512(s);
+    UNDER_MASK("vpopcntb %1, %0%{%2%}", 0xff);
+    INTO_MASK("vpshufbitqmb %1, %3, %0%{%2%}", block[4], 0xf);
+}
+
 BF16 static void halves(int *block) {
     __m512 v = _mm512_setzero_ps();
     int s[16];
@@ -164,6 +194,13 @@ VBMI2 static void bytes(int *block) {
     used((int *)s, 16);
 }
 
+VBMI2 static void doubled(int *block) {
+    int s[16] = {0};
+    __m512i v = _mm512_loadu_si512(s);
+    UNDER_MASK("vpshldvd %1, %0, %0%{%2%}", 3);
+    UNDER_MASK("vpshrdw $3, %1, %0, %0%{%2%}", 0xf);
+}
+
 int main(void) {
     int *block = malloc(5 * sizeof *block), *whole = aligned_alloc(64, 64), *half = aligned_alloc(64, 64);
     memset(block, 1, 5 * sizeof *block);
@@ -172,10 +209,13 @@ int main(void) {
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
         five(block);
+        one_by_one(block);
+        if (__builtin_cpu_supports("avx512bitalg"))
+            counted(block);
         if (RUNNING_ON_VALGRIND)
             bits(whole, half), choices(block), stored_choices(block);
         if (__builtin_cpu_supports("avx512vbmi2"))
-            bytes(block);
+            bytes(block), doubled(block);
         if (__builtin_cpu_supports("avx512bf16"))
             halves(block);
     }
