@@ -694,7 +694,7 @@ void mc_syscall_before(struct tstate *ts, long nr, const u64 given[6]) {
             break;
         case RT_ARG_ADDR_OUT: {
             u32 len = 0;
-            if (args[i] && i < 5 && rt_copy_from(&len, args[i + 1], 4) == 0) call_writes(&c, args[i], len, name, "");
+            if (i < 5 && rt_copy_from(&len, args[i + 1], 4) == 0) call_writes(&c, args[i], len, name, "");
             rt_th(ts)->address_room = len;
             break;
         }
