@@ -203,6 +203,10 @@ DIFFERENCES: dict[str, Difference] = {
     "ok_vector_counts": Difference(
         "of more buffers than it takes (UIO_MAXIOV) the kernel looks at none", _NO_ERRORS
     ),
+    "time_left": Difference(
+        "of a sleep until a given time that a signal ends nothing is told",
+        own=_stored("time_left"),
+    ),
     "aligned_blocks": Difference(
         "a replacement is one function: posix_memalign does not call memalign",
         (sub(r"   at: memalign \(replacement\)\n   by: posix_memalign", "   at: posix_memalign"),),

@@ -737,6 +737,11 @@ static void failed_out(struct call *c, long result) {
         call_defines(c->ts, c->args[2], 8);
         call_defines(c->ts, c->args[3], mount_id_bytes(c));
         break;
+    case __NR_nanosleep:
+    case __NR_clock_nanosleep: /* what was left of the time; of an absolute one (TIMER_ABSTIME) nothing is told */
+        if (result == -EINTR && (c->nr == __NR_nanosleep || !(c->args[1] & 1)))
+            call_defines(c->ts, c->args[c->nr == __NR_nanosleep ? 1 : 3], 16);
+        break;
     case __NR_bpf: call_bpf_out(c, result); break;
     case __NR_ioctl:
         c->parts = parts_of(c->nr, c->args);
@@ -754,8 +759,7 @@ void mc_syscall_after(struct tstate *ts, long nr, const u64 given[6], long resul
     const struct rt_syscall_described *d = rt_syscall_described(info);
     rt_args_taken(d, given, args);
     struct call c = {ts, info, args, nr, 0, NULL};
-    bool interrupted = result == -EINTR && (nr == __NR_nanosleep || nr == __NR_clock_nanosleep);
-    if (result < 0 && !interrupted) {
+    if (result < 0) {
         failed_out(&c, result);
         return;
     }
