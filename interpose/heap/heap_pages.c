@@ -239,15 +239,23 @@ void heap_span_free(struct ip_heap_span *s) {
     span_free = s;
 }
 
+/* RESIZEINPLACE_BLOCK may have made a block longer than its place. */
+static bool is_alone(u64 addr, u64 bytes) {
+    const struct ip_heap_span *s = heap_span_of(addr);
+    return s && !s->stride && heap_span_end(s) - addr >= bytes;
+}
+
 /* Not of spans that may be kept: the kernel cannot join a moved mapping with its neighbours again, and knows 65,530. */
 void heap_move_pages(u64 to, u64 from, u64 bytes, u64 *lo, u64 *hi) {
     u64 head = -from & (RT_PAGE - 1), whole = bytes > head ? RT_ROUND_DOWN(bytes - head, RT_PAGE) : 0;
     *lo = *hi = 0;
-    if (whole <= KEPT_MOST || (to - from) % RT_PAGE || !rt_move_pages(to + head, from + head, whole)) return;
+    if (whole <= KEPT_MOST || (to - from) % RT_PAGE) return;
     rt_lock(&heap_lock);
-    heap_span_of(to)->n_free |= IP_HEAP_MOVED;
+    if (is_alone(from, bytes) && is_alone(to, bytes) && rt_move_pages(to + head, from + head, whole)) {
+        heap_span_of(to)->n_free |= IP_HEAP_MOVED;
+        *lo = head, *hi = head + whole;
+    }
     rt_unlock(&heap_lock);
-    *lo = head, *hi = head + whole;
 }
 
 /* Arenas only come, and each is complete before it is counted: no lock. */
