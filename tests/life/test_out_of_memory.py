@@ -26,11 +26,15 @@ def test_program_lowers_its_limit(tmp_path: Path, tool: str, megabytes: int) -> 
     assert "interpose:" not in done.stderr
 
 
-def grow(ends: str, tool: str, room: int) -> None:
-    """The kernel's limit on the running client, set from outside: our own mappings fail, too."""
+def limited(words: list[str], tool: str, room: int) -> tuple[int, str]:
+    """The kernel's limit on the running client, set from outside: our own mappings fail, too.
+
+    :param room: bytes beside those that it has when it is ready.
+    :return: its exit code, and what was written to stderr.
+    """
     token = uuid.uuid4().hex
     process = subprocess.Popen(
-        [*command(f"--tool={tool}", "-q"), ends, "grows", "4"],
+        [*command(f"--tool={tool}", "-q"), *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -44,10 +48,25 @@ def grow(ends: str, tool: str, room: int) -> None:
     _, err = process.communicate("\n", timeout=60)
     lines = [line for line in err.splitlines() if not line.startswith("==")]
     context = f"{tool}, {room}: {process.returncode}, {err}"
-    assert process.returncode in (1, 6), context
     assert len(lines) == (process.returncode == 1), context
     assert all(line.startswith("interpose: ") and "internal" not in line for line in lines), context
     assert wait_until(lambda: not processes_with(token))
+    return process.returncode, context
+
+
+def grow(ends: str, tool: str, room: int) -> None:
+    """Until there is no memory."""
+    code, context = limited([ends, "grows", "4"], tool, room)
+    assert code in (1, 6), context
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="limits of another process")
+@pytest.mark.parametrize("room", [-(16 << 20), -(1 << 20), 0, 1 << 20, 16 << 20])
+def test_no_memory_to_move_a_block(tmp_path: Path, room: int) -> None:
+    """realloc, whose block has its pages moved: what was in it, NULL, or one clear line."""
+    program = str(compile_guest("life/moves_block.c", tmp_path))
+    code, context = limited([program], "memcheck", room)
+    assert code in (0, 1, 6), context
 
 
 def test_a_hard_limit_on_descriptors_is_told_as_one() -> None:

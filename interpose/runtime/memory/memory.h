@@ -45,7 +45,7 @@ void rt_files_after(struct tstate *ts, long nr, const u64 args[6], long result);
 /* Guest memory for the runtime's use in the client's range (heap); 0: there is none. */
 u64 rt_map_client(u64 hint_low, u64 len, int prot);
 /* Whole pages of such memory go to where more of it is, whose contents are lost; zeros take their place.  False: these
- * cannot, and nothing has happened. */
+ * cannot, and are where they were. */
 bool rt_move_pages(u64 to, u64 from, u64 len);
 /* ---- limits.c: RLIMIT_AS and RLIMIT_DATA without our own memory ------------------ */
 void rt_limits_init(void);

@@ -200,6 +200,7 @@ long rt_sys_mremap(struct tstate *ts) {
 }
 
 /* ---- Pages of the heap ----------------------------------------------------------------- */
+#define FRESH (MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED)
 
 /* Private memory that the program may read and write, and has made nothing else of. */
 static bool is_plain(u64 lo, u64 len) {
@@ -209,10 +210,13 @@ static bool is_plain(u64 lo, u64 len) {
 }
 
 bool rt_move_pages(u64 to, u64 from, u64 len) {
+    const long how = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
     rt_mm_lock();
-    bool moved = is_plain(to, len) && is_plain(from, len) &&
-                 sys5(__NR_mremap, (long)from, (long)len, (long)len, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
-                      (long)to) == (long)to;
+    bool can = is_plain(to, len) && is_plain(from, len);
+    bool moved = can && sys5(__NR_mremap, (long)from, (long)len, (long)len, how, (long)to) == (long)to;
+    /* The kernel may have made room there before it found that it cannot. */
+    if (can && !moved && mm_host_map(to, len, PROT_READ | PROT_WRITE, FRESH, -1, 0) < 0)
+        rt_die("no memory to move a block of %lu bytes: raise the address-space limit (ulimit -v)", len);
     rt_mm_unlock();
     return moved;
 }
